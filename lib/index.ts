@@ -16,12 +16,15 @@ export type {
   FairLockedOptions,
   LockedDecorator,
   LockedKey,
+  LockedMethodDecorator,
   MethodSharing,
+  OptionsOfDecorator,
   SharedKeyTemplate,
 } from './nest/decorator/fair-locked.types.js';
 export {
   FairLockInterceptor,
   type FairLockInterceptorOptions,
+  type OptionsOfInterceptor,
   type RequestKey,
   type RequestSharing,
 } from './nest/request/fair-lock.interceptor.js';

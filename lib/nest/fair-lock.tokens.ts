@@ -1,21 +1,40 @@
 import { Inject, type InjectionToken } from '@nestjs/common';
 import { FairLockService } from '../core/engine/fair-lock-service.js';
 import { refuseValue } from '../core/options/refusals.js';
+import { sharedByAllCopies } from '../core/runtime/shared-by-all-copies.js';
 
 /** The name of a registration without a given name. */
 export const DEFAULT_NAME = 'default';
 
+/** The class in each copy of this package that the process has loaded: applications inject the service by any of them. */
+const serviceClasses = sharedByAllCopies(
+  'nestjs-fair-lock:service-classes:1',
+  () => new Set<InjectionToken>(),
+);
+serviceClasses.add(FairLockService);
+
 /**
- * The injection token of the service of one registration.
+ * The injection token of the service of one registration. It is a text, so that it is the same in every copy of this package that a process
+ * loads.
  *
- * @param name as in `FairLockModule.forRoot({ name })`; without it the token is the class `FairLockService` itself
+ * @param name as in `FairLockModule.forRoot({ name })`; the service of the registration without a name is also injected by its class
  * @throws LockConfigurationError unless it is a text that is not empty
  */
 export function getFairLockToken(name: string = DEFAULT_NAME): InjectionToken<FairLockService> {
   if (typeof name !== 'string' || name === '') {
     refuseValue('The name of a FairLockModule registration', 'a text that is not empty', name);
   }
-  return name === DEFAULT_NAME ? FairLockService : `FairLockService:${name}`;
+  return `FairLockService:${name}`;
+}
+
+/**
+ * All tokens of the service of one registration. The first is the one that tests override: for the registration without a name the class,
+ * which stands for the same service in each copy of this package.
+ */
+export function tokensOf(name: string = DEFAULT_NAME): readonly [InjectionToken, ...InjectionToken[]] {
+  const token = getFairLockToken(name);
+  if (name !== DEFAULT_NAME) return [token];
+  return [FairLockService, token, ...[...serviceClasses].filter((copy) => copy !== FairLockService)];
 }
 
 /**

@@ -85,7 +85,7 @@ export interface FairLockModuleOptions {
   /** How long a hold may last before one warning is logged: 1 or more, or `false` for never. Default 30,000. */
   slowHold?: number | false | undefined;
   /**
-   * Whether a client that disconnects takes its request out of a line: every HTTP (also GraphQL) and WebSocket request
+   * Whether a client that disconnects takes its request out of a line: every HTTP (also GraphQL), WebSocket and gRPC request
    * runs in an async scope that knows its client. A request that waits inside a hold, that asks after its client has gone,
    * or that says `requestScope: false` stays in line. Default true.
    */

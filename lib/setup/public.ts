@@ -9,9 +9,15 @@ export { FairLockService } from '../core/engine/fair-lock-service.js';
 export type { FairLock } from '../core/holds/fair-lock.js';
 export type { ForceReleaseOptions } from '../core/engine/force-release.js';
 export type { Leadership, LeadershipState, LeadOptions } from '../core/engine/leadership.js';
-export type { AcquireOptions } from '../core/options/acquire-options.js';
+export type { AcquireOptions, CallOptions } from '../core/options/acquire-options.js';
 export type { LockKeys, SharedKey } from '../core/options/lock-keys.js';
-export type { Share, SharingOptions } from '../core/options/sharing.js';
+export type {
+  Share,
+  Sharing,
+  SharingByMode,
+  SharingByPermits,
+  SharingOptions,
+} from '../core/options/sharing.js';
 export type { LeaseState } from '../core/port/lease.js';
 export type { LockHolder, LockSnapshot, LockWaiter, StoreHealth } from '../core/port/lock-store.js';
 export type {

@@ -112,7 +112,7 @@ export function describeConsumer(versions: Versions): void {
       await proxy.close();
     });
 
-    test('with both copies of the package in one process, onTimeout takes the timeout of the other copy', async () => {
+    test('with both copies of the package in one process, a decorator and an injected service use the registration of the other copy, and onTimeout takes its timeout', async () => {
       const program = await installation.build({ format: 'esm', compiler: 'tsc', strict: true }, 'copies');
       const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: SOON });
       expect(JSON.parse(stdout)).toEqual({
@@ -122,6 +122,8 @@ export function describeConsumer(versions: Versions): void {
         skipped: true,
         replaced: 'instead',
         whenFree: 'run',
+        library: 'library',
+        twice: 'FairLockModule is registered 2 times w',
       });
     });
 

@@ -5,7 +5,7 @@ import { type TestRequest, type Bench } from './store-under-test.js';
 /** What `inspect` shows of a lock. */
 export function describeInspect(bench: Bench): void {
   const here = `${hostname()}/${process.pid}`;
-  const who = (label: string): string => `${here}/${label}`;
+  const who = (label: string): string => (label === '' ? here : `${here}/${label}`);
   const whoWaits = (label: string): string => (bench.capabilities.waiterLabels ? who(label) : here);
 
   test('a free lock has no holder and no line', async () => {
@@ -35,6 +35,14 @@ export function describeInspect(bench: Bench): void {
     }
     await holder.release();
     for (const ask of asks) await (await ask.granted()).release();
+  });
+
+  test('a holder without a label is shown as its process', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key, { label: '' });
+    const { holder: seen } = await bench.client(bench.whoKnows(0, 1)).inspect(key);
+    expect(seen?.who).toBe(here);
+    await holder.release();
   });
 
   test('it says how long the lock has been held and waited for', async () => {

@@ -5,7 +5,7 @@ const MIB = 2 ** 20;
 
 /** Every string is the name of a lock, and two different strings are two locks. */
 const HOSTILE_NAMES: readonly string[] = [
-  ...['', ' ', '  ', '\0', '\0\0', '\t', '\n', '\r\n', '\n\n'],
+  ...[' ', '  ', '\0', '\0\0', '\t', '\n', '\r\n', '\n\n'],
   ...['{', '}', '{}', '}{', '{{', '{a}', '{a}b', 'a{b', 'a}b', '{a', 'a}', '{}a', 'a{}'],
   ...['a', 'A', 'ａ', 'a ', ' a', 'a\0', 'a\n', 'a:queue', 'a}:queue', 'a}:clients', 'a:'],
   ...['*', '?', '[ab]', '[^a]', 'a*', '\\', '\\*', '\\\\', '\\n', '\\0', '\\u0000', '\\ud800'],

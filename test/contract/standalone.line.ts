@@ -52,7 +52,7 @@ class ServiceAsStore implements LockStore {
     if (wait.aborted) line.aborted();
     const lock = await this.locks.acquire(key, {
       ...options,
-      ...(share?.mode === 'read' ? share : { permits: share?.permits, weight: share?.weight }),
+      ...(share?.mode === 'read' ? share : share && { permits: share.permits, weight: share.weight }),
       signal: leaving.signal,
       onQueued: (ahead) => wait.queued(ahead),
     });

@@ -18,9 +18,10 @@ describe('docs/reference.md', () => {
   test.each([
     ['lib/setup/options.ts', 'FairLockModuleOptions'],
     ['lib/nest/module/fair-lock.module-definition.ts', 'FairLockRegistrationOptions'],
-    ['lib/nest/decorator/fair-locked.types.ts', 'FairLockedOptions'],
-    ['lib/nest/request/fair-lock.interceptor.ts', 'FairLockInterceptorOptions'],
-    ['lib/core/options/acquire-options.ts', 'AcquireOptions'],
+    ['lib/nest/decorator/fair-locked.types.ts', 'OptionsOfDecorator'],
+    ['lib/nest/request/fair-lock.interceptor.ts', 'OptionsOfInterceptor'],
+    ['lib/core/options/acquire-options.ts', 'CallOptions'],
+    ['lib/core/options/sharing.ts', 'SharingByPermits'],
   ])('%s: names every option of %s', (file, name) => {
     const members = membersOf(file, name);
     expect(members).not.toHaveLength(0);

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Controller, UseInterceptors } from '@nestjs/common';
+import { Metadata, status } from '@grpc/grpc-js';
+import { Controller, Injectable, UseInterceptors } from '@nestjs/common';
 import {
   type ClientGrpcProxy,
   ClientProxyFactory,
@@ -11,7 +12,14 @@ import {
   Transport,
 } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
-import { FairLocked, FairLockInterceptor, FairLockModule, FairLockService } from 'nestjs-fair-lock';
+import {
+  FairLocked,
+  FairLockInterceptor,
+  FairLockModule,
+  FairLockService,
+  LockLostError,
+  LockTimeoutError,
+} from 'nestjs-fair-lock';
 import { firstValueFrom, map, type Observable, of, Subject, toArray } from 'rxjs';
 import { freePort } from '../support/redis.js';
 import { free, held, waiting } from './web-app.js';
@@ -22,6 +30,7 @@ message Part { string id = 1; }
 service Orders {
   rpc Above (stream Part) returns (stream Part) {}
   rpc Intercepted (stream Part) returns (stream Part) {}
+  rpc Pay (Part) returns (Part) {}
   rpc Feed (Part) returns (stream Part) {}
 }`;
 
@@ -30,6 +39,16 @@ interface Part {
 }
 
 const feed = new Subject<Part>();
+
+@Injectable()
+class Payments {
+  @FairLocked('order:<0>', { waitTime: Infinity, maxQueue: 1 })
+  async pay(id: string): Promise<Part> {
+    if (id === 'lost') throw new LockLostError('order:lost', 'for the test');
+    if (id === 'late') throw new LockTimeoutError('order:late', 1_000);
+    return { id: `paid ${id}` };
+  }
+}
 
 @Controller()
 class OrdersController {
@@ -45,6 +64,13 @@ class OrdersController {
     return parts.pipe(map(({ id }) => ({ id: `intercepted ${id}` })));
   }
 
+  constructor(private readonly payments: Payments) {}
+
+  @GrpcMethod('Orders', 'Pay')
+  pay({ id }: Part): Promise<Part> {
+    return this.payments.pay(id);
+  }
+
   @GrpcMethod('Orders', 'Feed')
   @FairLocked('feed', { returns: 'observable' })
   feed(_part: Part): Observable<Part> {
@@ -56,7 +82,7 @@ describe('a gRPC handler', () => {
   let client: ClientGrpcProxy;
   let locks: FairLockService;
   let close: () => Promise<void>;
-  let orders: Record<string, (parts: unknown) => Observable<Part>>;
+  let orders: Record<string, (parts: unknown, ...options: object[]) => Observable<Part>>;
   beforeAll(async () => {
     const folder = mkdtempSync(join(tmpdir(), 'proto-'));
     const protoPath = join(folder, 'orders.proto');
@@ -64,6 +90,7 @@ describe('a gRPC handler', () => {
     const module = await Test.createTestingModule({
       imports: [FairLockModule.forRoot({ store: 'memory' })],
       controllers: [OrdersController],
+      providers: [Payments],
     }).compile();
     const url = `127.0.0.1:${await freePort()}`;
     const options = { transport: Transport.GRPC as const, options: { package: 'orders', protoPath, url } };
@@ -104,5 +131,40 @@ describe('a gRPC handler', () => {
     await waiting(locks, 'feed', 1);
     reading.unsubscribe();
     await waiting(locks, 'feed', 0);
+  });
+
+  describe('that answers once', () => {
+    const pay = (id: string) => firstValueFrom(orders['pay']!({ id })).catch((error: unknown) => error);
+
+    test('leaves the line, however deep the call, when its client cancels', async () => {
+      await using _lock = await locks.acquire('order:1');
+      const paying = orders['pay']!({ id: '1' }).subscribe({ error: () => undefined });
+      await waiting(locks, 'order:1', 1);
+      paying.unsubscribe();
+      await waiting(locks, 'order:1', 0);
+    });
+
+    test('leaves the line when its deadline passes', async () => {
+      await using _lock = await locks.acquire('order:1');
+      const options = { deadline: Date.now() + 300 };
+      const late = firstValueFrom(orders['pay']!({ id: '1' }, new Metadata(), options));
+      await waiting(locks, 'order:1', 1);
+      await expect(late).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+      await waiting(locks, 'order:1', 0);
+    });
+
+    test('gets the status code that fits, and the message that is safe', async () => {
+      await using _lock = await locks.acquire('order:1');
+      const waits = orders['pay']!({ id: '1' }).subscribe({ error: () => undefined });
+      await waiting(locks, 'order:1', 1);
+      expect(await pay('1')).toMatchObject({ code: status.UNAVAILABLE });
+      waits.unsubscribe();
+      expect(await pay('late')).toMatchObject({
+        code: status.ABORTED,
+        details: 'The lock was not granted within 1000 ms.',
+      });
+      expect(await pay('lost')).toMatchObject({ code: status.INTERNAL, details: 'Internal Server Error' });
+      expect(await pay('2')).toEqual({ id: 'paid 2' });
+    });
   });
 });

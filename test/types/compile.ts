@@ -1,6 +1,6 @@
 /** Compiles decorated classes against the declarations of the package, with the compilers and the settings of applications. */
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -79,6 +79,14 @@ export class Application {
     cpSync(join(import.meta.dirname, name), join(project, name));
     const [diagnostics = ''] = await this.compile(version, project, [name]);
     return diagnostics;
+  }
+
+  /** What the compiler writes of the types of a library: the declarations of a file beside this one, or what is wrong with it. */
+  async declarationsOf(version: Version, name: string): Promise<string> {
+    const project = this.newProject({ noEmit: false, declaration: true, emitDeclarationOnly: true });
+    cpSync(join(import.meta.dirname, name), join(project, name));
+    const [diagnostics = ''] = await this.compile(version, project, [name]);
+    return diagnostics || readFileSync(join(project, name.replace(/\.ts$/, '.d.ts')), 'utf8');
   }
 
   remove(): void {

@@ -2,7 +2,13 @@
  * What the compiler accepts and refuses of `@FairLocked`. Checked by `tsc --noEmit` and, on every compiler, by
  * `messages.spec.ts`: an accepted line that stops compiling is an error, and so is an expected error that no longer occurs.
  */
-import { FairLocked, type FairLockedOptions } from 'nestjs-fair-lock';
+import {
+  type AcquireOptions,
+  FairLocked,
+  type FairLockedOptions,
+  FairLockInterceptor,
+  type FairLockService,
+} from 'nestjs-fair-lock';
 import { type Observable, Subject } from 'rxjs';
 
 interface Order {
@@ -24,6 +30,8 @@ interface Order {
 type Mixed = { id: string } & Record<string, string>;
 declare const order: Order;
 declare const optionsFromElsewhere: FairLockedOptions;
+declare const settings: { readonly limit?: number };
+declare const locks: FairLockService;
 declare const orders$: Observable<Order>;
 declare function plainName(): string;
 
@@ -87,9 +95,12 @@ export class Accepted {
     },
   })
   async permitsFunctionWithThis() {}
+  @FairLocked('api', { permits: 10, weight: (id: string) => id.length }) async weightFunction(id: string) {
+    return id;
+  }
   @FairLocked([
     { key: 'tenant:<0>', permits: (tenant: string) => tenant.length },
-    { key: 'api', permits: 20, weight: 2 },
+    { key: 'api', permits: 20, weight: (tenant: string) => tenant.length },
     { key: 'book:<1.id>', mode: 'read' },
     'plain:<0>',
   ])
@@ -357,8 +368,35 @@ export class RefusedOptions {
   @FairLocked('x', { returns: 'observable', onTimeout: () => 1 }) fallbackStream(): Observable<Order> {
     return orders$;
   }
+  // @ts-expect-error a call reads, or takes permits
+  @FairLocked('a', { mode: 'read', permits: 2 }) async readsWithPermits() {}
+  // @ts-expect-error a weight is a number of permits
+  @FairLocked('a', { weight: 2 }) async weightWithoutPermits() {}
+  // @ts-expect-error a setting that may be missing
+  @FairLocked('a', { permits: settings.limit }) async permitsThatMayBeMissing() {}
+  // @ts-expect-error a call reads, or takes permits
+  @FairLocked(['a', { key: 'b', mode: 'read', permits: 2 }]) async keyThatReadsWithPermits() {}
+  // @ts-expect-error a weight is a number of permits
+  @FairLocked(['a', { key: 'b', weight: 2 }]) async keyWithWeightWithoutPermits() {}
   // @ts-expect-error no such option
   @FairLocked('x', { timeout: 5 }) async unknownOption() {}
   // @ts-expect-error no such way
   @FairLocked('x', { onTimeout: 'retry' }) async unknownWay() {}
+}
+
+/** How a call, a key of several and an interceptor share a lock. */
+export async function sharing(options: AcquireOptions): Promise<void> {
+  await locks.withLock('a', () => undefined, { ...options, waitTime: 5 });
+  await locks.withLock(['a', { key: 'b', permits: 2 }], () => undefined, { mode: 'read' });
+  FairLockInterceptor.for('a', { permits: 9, weight: (context) => context.getArgs().length });
+  // @ts-expect-error a call reads, or takes permits
+  await locks.acquire('a', { mode: 'read', permits: 2 });
+  // @ts-expect-error a weight is a number of permits
+  await locks.acquire('a', { weight: 2 });
+  // @ts-expect-error a setting that may be missing
+  await locks.acquire('a', { permits: settings.limit });
+  // @ts-expect-error a key reads, or takes permits
+  await locks.acquire(['a', { key: 'b', mode: 'read', permits: 2 }]);
+  // @ts-expect-error a call reads, or takes permits
+  FairLockInterceptor.for('a', { mode: 'read', permits: 2 });
 }

@@ -63,6 +63,10 @@ const CASES: readonly (readonly [decorated: string, sentence: string])[] = [
     'the parameters of the permits function need types, as in (id: string) => ...',
   ],
   [
+    `@FairLocked('a', { permits: 9, weight: (part: number) => part }) async m(id: string) { return id; }`,
+    'the weight function does not accept the arguments of the method',
+  ],
+  [
     `@FairLocked(['b', { key: 'a', permits: (limit: number) => limit }]) async m(id: string) { return id; }`,
     'the permits function does not accept the arguments of the method',
   ],
@@ -165,6 +169,12 @@ describe.each(VERSIONS)('TypeScript %s', (version) => {
 
   test.each(FITS.map((each, index) => [each, index] as const))('has nothing against %s', (_, index) => {
     expect(messages[CASES.length + index]).toBe('');
+  });
+
+  test('names the types of a library that is built with declarations, from the package itself', async () => {
+    const declarations = await application.declarationsOf(version, 'library.ts');
+    expect(declarations).toContain('export declare const lockedBy');
+    expect(declarations).not.toContain('/lib/');
   });
 
   test('accepts and refuses each line of fair-locked.types.ts as it says', async () => {

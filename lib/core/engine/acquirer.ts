@@ -4,7 +4,7 @@ import { detached } from '../runtime/async-context.js';
 import { emit, eventChannel } from '../diagnostics/diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import { keyHeldAround, nearestHold } from '../holds/lock-handle.js';
-import { lockOrder, type LockKeys, type Target } from '../options/lock-keys.js';
+import { lockOrder, requireKey, type LockKeys, type Target } from '../options/lock-keys.js';
 import { refuseSharing } from '../options/sharing.js';
 import type { Grant, LockRequest, LockStore } from '../port/lock-store.js';
 import { quote } from '../errors/text.js';
@@ -30,7 +30,7 @@ export class Acquirer {
     if (typeof keys !== 'string') return this.takeAll(keys, call);
     const { share } = call.options;
     if (share) refuseSharing(this.store);
-    return this.acquire({ key: keys, encoded: this.store.encode(keys), share }, call);
+    return this.acquire({ key: requireKey(keys), encoded: this.store.encode(keys), share }, call);
   }
 
   /** Takes all keys or none: if one key cannot be had, the holds taken so far are released. */

@@ -31,7 +31,7 @@ export class LockTimeoutError extends FairLockError {
           : `Gave up waiting for the lock ${quote(key)} after ${duration(waitTime)}${describeBlocker(blockedBy)}. ` +
             `The request has left the line. ${adviseOn(blockedBy)}`,
       status: 423,
-      retryAfter: 1,
+      retryAfter: Math.max(1, Math.ceil((blockedBy.keptFor ?? 0) / 1_000)),
     });
   }
 }

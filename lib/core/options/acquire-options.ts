@@ -25,7 +25,10 @@ export interface EngineDefaults extends Pick<
  * A number above 2,147,483,647 (24.8 days) is refused, `Infinity` is accepted if an option names it. Unless it says otherwise, an option
  * applies to the service, the decorator and the interceptor.
  */
-export interface AcquireOptions extends SharingOptions {
+export type AcquireOptions = CallOptions & SharingOptions;
+
+/** The options of a call, without those that say how it shares the lock. */
+export interface CallOptions {
   /**
    * How long to stay in line, for all keys together, in ms: 0 (try once) or more, or `Infinity` (for ever). Default: the module's, which
    * is 30,000 unless set. A nested request that waits for another branch of its flow obeys it, too.
@@ -68,7 +71,7 @@ export interface AcquireOptions extends SharingOptions {
    */
   onLost?: 'signal' | 'reject' | undefined;
   /**
-   * Whether a request leaves the line when the client of the running HTTP or WebSocket request goes away, unless it waits inside a hold.
+   * Whether a request leaves the line when the client of the running HTTP, WebSocket or gRPC request goes away, unless it waits inside a hold.
    * `false`: it waits on, as for work that is to outlive the request. Default: the module's, which is true unless set.
    */
   requestScope?: boolean | undefined;
@@ -132,7 +135,7 @@ export interface CheckedOptions
     Given<
       'waitTime' | 'holdAtLeast' | 'maxQueue' | 'maxHold' | 'onLost' | 'reentrant' | 'requestScope' | 'label'
     >,
-    Readonly<Pick<AcquireOptions, 'leaseTime' | 'signal' | 'onQueued'>> {
+    Readonly<Pick<CallOptions, 'leaseTime' | 'signal' | 'onQueued'>> {
   /** How it shares the lock with others; undefined: it holds the lock alone. */
   readonly share: Share | undefined;
   /** The name under which metrics count the lock. */
@@ -141,8 +144,8 @@ export interface CheckedOptions
   readonly lasting: boolean;
 }
 
-type Given<Names extends keyof AcquireOptions> = {
-  readonly [Name in Names]: Exclude<AcquireOptions[Name], undefined>;
+type Given<Names extends keyof CallOptions> = {
+  readonly [Name in Names]: Exclude<CallOptions[Name], undefined>;
 };
 
 /** @throws LockConfigurationError for an option that cannot work */

@@ -4,9 +4,9 @@ import { requireOptions } from './refusals.js';
 import { isSameShare, shareOf, type Share, type SharingOptions } from './sharing.js';
 
 /** A key of several, and with whom the call holds its lock, in place of the options of the call. */
-export interface SharedKey extends SharingOptions {
-  readonly key: string;
-}
+export type SharedKey = SharingOptions & { readonly key: string };
+
+export const OPTIONS_OF_KEY = ['key', 'permits', 'weight', 'mode'] as const;
 
 /** What a call locks: one key, or several together. */
 export type LockKeys = string | readonly (string | SharedKey)[];
@@ -45,16 +45,18 @@ export function lockOrder(
   return [...targets.values()].sort(inOrder);
 }
 
-/** @throws LockKeyError unless `key` is a string */
+/** @throws LockKeyError unless `key` is a string that is not empty */
 export function requireKey(key: unknown): string {
+  if (key === '') refuse('A lock key is the empty string, which mostly stands for a value that is missing.');
   if (typeof key === 'string') return key;
+  if (Array.isArray(key)) refuse('This call takes one lock key, and no list: call it for each key.');
   refuse('A lock key must be a string, or a list of strings.', ` It is ${shown(key)}.`);
 }
 
 function partsOf(given: SharedKey): { readonly key: string; readonly own: Share | undefined } {
   const { key } = given ?? requireKey(given);
   requireKey(key);
-  requireOptions(given, ['key', 'permits', 'weight', 'mode'], 'one key among several');
+  requireOptions(given, OPTIONS_OF_KEY, 'one key among several');
   return { key, own: shareOf(given, "A key's") };
 }
 

@@ -8,35 +8,50 @@ export type Share =
   { readonly mode: 'read' } | { readonly mode: 'permits'; readonly permits: number; readonly weight: number };
 
 /** With whom a call holds a lock at the same time. Without these options it holds the lock alone. */
-export interface SharingOptions {
+export type SharingOptions = Sharing<number>;
+
+/** @typeParam Count what stands for a number of permits: the number, or also a function that answers it */
+export type Sharing<Count> = SharingByPermits<Count> | SharingByMode;
+
+/** A part of the permits of a lock. */
+export interface SharingByPermits<Count> {
   /**
    * How many permits the lock has: calls hold it together as long as their weights fit into this number. A whole number from 1. If calls
    * name different numbers, the one that joined the line, or was granted, last counts for all; a larger one counts as the line drains.
-   * Default: none, one call holds the lock alone.
+   * Default: none, one call holds the lock alone. `undefined` is refused: a setting that is missing would else make an exclusive lock.
+   *
+   * Decorators and interceptors also take a function that answers immediately, for a limit of this call: of the arguments of the method,
+   * with its object as `this`, or of the ExecutionContext.
    */
-  permits?: number | undefined;
-  /** How many of the permits this call takes: a whole number from 1 to `permits`. Default: 1. Only with `permits`. */
-  weight?: number | undefined;
+  permits: Count;
+  /** How many of the permits this call takes: a whole number from 1 to `permits`, or a function as for `permits`. Default: 1. */
+  weight?: Count;
+  mode?: undefined;
+}
+
+/** A reader, or a call that holds the lock alone. */
+export interface SharingByMode {
   /**
    * `'read'`: holds the lock together with other calls that read; who writes asks for the same key without `mode`, and holds it alone. Not
    * with `permits`. Default: none.
    */
   mode?: 'read' | undefined;
+  permits?: never;
+  weight?: never;
 }
 
 /**
  * @param of whose options they are, for messages: `The lock option`
  * @throws LockConfigurationError for options that cannot work
  */
-export function shareOf(
-  { permits, weight, mode }: SharingOptions,
-  of = 'The lock option',
-): Share | undefined {
+export function shareOf(options: SharingOptions, of = 'The lock option'): Share | undefined {
+  const { permits, weight, mode } = options;
   if (mode !== undefined && mode !== 'read') {
     refuseValue(`${of} mode`, "'read', or absent for a call that holds the lock alone", mode);
   }
-  if (permits === undefined) {
-    if (weight !== undefined) refuse(`${of} weight is a number of permits, so it needs permits beside it.`);
+  // Not by its value: a setting that is missing is a mistake, and no wish for an exclusive lock.
+  if (!('permits' in options)) {
+    if ('weight' in options) refuse(`${of} weight is a number of permits, so it needs permits beside it.`);
     return mode && READ;
   }
   if (mode) {
@@ -44,14 +59,17 @@ export function shareOf(
       `${of} permits is given together with mode: 'read', but a call either takes permits of a lock or reads under it.`,
     );
   }
-  const all = wholeNumber('permits', permits);
-  if (all === undefined) refuseValue(`${of} permits`, describeDomain('permits'), permits);
-  const part = wholeNumber('weight', weight === undefined ? 1 : weight);
-  if (part === undefined) refuseValue(`${of} weight`, describeDomain('weight'), weight);
+  const all = requireCount('permits', permits, of);
+  const part = 'weight' in options ? requireCount('weight', weight, of) : 1;
   if (part > all) {
     refuse(`${of} weight (${part}) is more than permits (${all}): there would never be enough of them.`);
   }
   return { mode: 'permits', permits: all, weight: part };
+}
+
+function requireCount(option: 'permits' | 'weight', value: unknown, of: string): number {
+  const expected = describeDomain(option) + (value === undefined ? ', or absent' : '');
+  return wholeNumber(option, value) ?? refuseValue(`${of} ${option}`, expected, value);
 }
 
 const READ: Share = Object.freeze({ mode: 'read' });

@@ -1,3 +1,4 @@
+import { clientName } from '../port/client-name.js';
 import { LockHolderChangedError } from '../errors/errors.js';
 import type { HoldReport, LockOverview, LockQuery, ProcessReport } from '../port/lock-overview.js';
 import { requireKey } from '../options/lock-keys.js';
@@ -143,7 +144,7 @@ function reportedHold(
 }
 
 function who({ host, pid }: ProcessReport, label = ''): string {
-  return `${host}/${pid}/${label}`;
+  return clientName(`${host}/${pid}`, label);
 }
 
 /**

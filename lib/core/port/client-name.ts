@@ -5,6 +5,11 @@ export interface ClientName {
   readonly label?: string;
 }
 
+/** `host/pid/label`, or `host/pid` of a caller without a label. */
+export function clientName(process: string, label: string): string {
+  return label === '' ? process : `${process}/${label}`;
+}
+
 /**
  * Parses `host/pid/label`; the label may contain slashes. Any other text, such as the id of a Java client of Redisson, becomes the
  * label of an unknown process.

@@ -4,34 +4,28 @@
  */
 
 import { type Observable } from 'rxjs';
-import { type AcquireOptions, type OptionOfService } from '../../core/options/acquire-options.js';
+import { type CallOptions, type OptionOfService } from '../../core/options/acquire-options.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
-import { type SharingOptions } from '../../core/options/sharing.js';
+import { type Sharing } from '../../core/options/sharing.js';
 import { type Mistake, type TemplateProblem, type TextProblem } from './key-template.types.js';
 
 /** Any method. */
 export type Method = (...args: never[]) => unknown;
 
-/** With whom a call of a method holds a lock at the same time. */
-export interface MethodSharing extends Omit<SharingOptions, 'permits'> {
-  /**
-   * How many permits the lock has, as in the options of a call; or a function of the method's arguments that answers it at once, for a
-   * limit of this call. Its `this` is the object of the method.
-   */
-  permits?: number | ((...args: never[]) => number) | undefined;
-}
+/** With whom a call of a method holds a lock at the same time. Each number may be a function of the arguments of the method. */
+export type MethodSharing = Sharing<number | ((...args: never[]) => number)>;
 
 /** The template of a key, among several, with whom the call holds its lock, in place of the options of the decorator. */
-export interface SharedKeyTemplate extends MethodSharing {
-  readonly key: string;
-}
+export type SharedKeyTemplate = MethodSharing & { readonly key: string };
 
 /** The source of a lock's key: a template, several templates, or a function of the method's arguments. */
 export type LockedKey = string | readonly (string | SharedKeyTemplate)[] | ((...args: never[]) => LockKeys);
 
 /** How a decorated method locks. Absent options default to the module's. */
-export interface FairLockedOptions
-  extends Omit<AcquireOptions, OptionOfService | keyof SharingOptions>, MethodSharing {
+export type FairLockedOptions = Omit<CallOptions, OptionOfService> & MethodSharing & OptionsOfDecorator;
+
+/** The options that only the decorator takes. */
+export interface OptionsOfDecorator {
   /**
    * What happens instead of a LockTimeoutError if the lock was not granted within `waitTime`. `'skip'`: nothing, and the result is
    * undefined (a stream ends without a value); a method that is no handler of a request skips also when the application closes. A
@@ -55,7 +49,7 @@ export interface FairLockedOptions
  * `KeyArgs` and `FallbackArgs` are inferred as the parameters of the method if the key function and the fallback accept those, else
  * as the parameters that they accept. The `M` beside them lets the method pass in both cases, so that the sentence is printed.
  */
-interface LockedMethodDecorator<Key, Options> {
+export interface LockedMethodDecorator<Key, Options> {
   /** For `applyDecorators`, which hides the method: the text of the key is checked there, the rest at run time. */
   (this: Composed, target: object, property: string | symbol, method: PropertyDescriptor): void;
 
@@ -70,7 +64,8 @@ interface LockedMethodDecorator<Key, Options> {
     | KindProblem<ReturnsOf<Options>, ResultOf<M>>
     | OnTimeoutProblem<Options, ResultOf<M>>
     | FunctionProblem<'key function', KeyArgs, ArgumentsOf<M>>
-    | PermitsProblem<Options | KeyInList<Key>, ArgumentsOf<M>>
+    | NumberProblem<'permits', Options | KeyInList<Key>, ArgumentsOf<M>>
+    | NumberProblem<'weight', Options | KeyInList<Key>, ArgumentsOf<M>>
     | FunctionProblem<'onTimeout function', FallbackArgs, ArgumentsOf<M>>;
 }
 
@@ -121,9 +116,11 @@ type KeyProblem<Key, Args extends readonly unknown[]> = Key extends Absent
       ? TemplateProblem<TemplateOf<Key[number]>, Args>
       : void;
 
-/** Judges each `permits` function for itself. */
-type PermitsProblem<Sharing, Args> = Sharing extends { permits: infer Permits extends Method }
-  ? FunctionProblem<'permits function', AcceptedBy<Permits>, Args>
+/** Judges each function for a number of permits for itself. */
+type NumberProblem<Name extends 'permits' | 'weight', Given, Args> = Given extends {
+  [Key in Name]: infer Code extends Method;
+}
+  ? FunctionProblem<`${Name} function`, AcceptedBy<Code>, Args>
   : void;
 
 type FunctionProblem<Name extends string, Accepted, Args> = Args extends Accepted

@@ -70,11 +70,11 @@ export function parseKeyTemplates(
  * @throws LockKeyError if it is anything else
  */
 export function checkMadeKeys(made: unknown, place: KeyPlace): string | readonly string[] {
-  if (typeof made === 'string') return made;
-  if (Array.isArray(made) && made.length > 0 && made.every((key) => typeof key === 'string')) return made;
+  if (isKey(made)) return made;
+  if (Array.isArray(made) && made.length > 0 && made.every(isKey)) return made;
   if (made instanceof Promise) made.catch(() => undefined); // its rejection has no other handler
   throw unusable(
-    `The key function of ${place.name} made ${describe(made)}. A key function returns a string, or a list of at least one.`,
+    `The key function of ${place.name} made ${describe(made)}. A key function returns a string that is not empty, or a list of at least one.`,
     `its key function made ${describe(made)}`,
     place,
   );
@@ -105,6 +105,7 @@ function parseKeyTemplate(
     refuseTemplate(`The lock key of ${place.name} is ${describe(template)}; a key is a string.`);
   }
   const named = `The lock key ${JSON.stringify(template)} of ${place.name}`;
+  if (template === '') refuseTemplate(`${named} is empty.`);
   // Split at placeholders: even pieces are text, odd ones the paths between the angle brackets.
   const pieces = template.split(/<([^<>]*)>/);
   const texts = pieces.filter((_, index) => index % 2 === 0);
@@ -118,12 +119,15 @@ function parseKeyTemplate(
   const placeholders = pieces
     .filter((_, index) => index % 2 === 1)
     .map((path) => parsePlaceholder(path, root, named));
-  return (rootValue) =>
-    placeholders.reduce(
+  return (rootValue) => {
+    const key = placeholders.reduce(
       (key, placeholder, index) =>
         key + readValue(placeholder, rootValue, named, place) + (texts[index + 1] ?? ''),
       texts[0] ?? '',
     );
+    if (key !== '') return key;
+    throw unusable(`${named} is empty with the values of this call.`, 'it is empty', place);
+  };
 }
 
 /** Placeholders of other languages, which would be plain text here. A word in braces is one only if the template has no `<…>`. */
@@ -189,6 +193,10 @@ function isKeyValue(value: unknown): value is KeyValue {
   );
 }
 
+function isKey(made: unknown): made is string {
+  return typeof made === 'string' && made !== '';
+}
+
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
@@ -197,6 +205,7 @@ function isObject(value: unknown): value is object {
 function describe(value: unknown): string {
   if (value === undefined || value === null || typeof value === 'number') return String(value);
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
+  if (value === '') return 'an empty string';
   if (value instanceof Promise) return 'a promise';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

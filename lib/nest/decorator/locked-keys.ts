@@ -1,8 +1,9 @@
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { see } from '../../core/errors/mistakes.js';
 import { shown } from '../../core/errors/text.js';
-import { type LockKeys, type SharedKey } from '../../core/options/lock-keys.js';
+import { type LockKeys, OPTIONS_OF_KEY } from '../../core/options/lock-keys.js';
 import { describeDomain, LARGEST_NUMBER, wholeNumber } from '../../core/options/option-domains.js';
+import { requireOptions } from '../../core/options/refusals.js';
 import { shareOf, type SharingOptions } from '../../core/options/sharing.js';
 import { type LockedKey, type MethodSharing, type SharedKeyTemplate } from './fair-locked.types.js';
 import { checkMadeKeys, type KeyPlace, parseKeyTemplates, type TemplateRoot } from './key-template.js';
@@ -16,7 +17,7 @@ export interface KeySource {
   call(code: (...args: never[]) => unknown): unknown;
 }
 
-/** Makes the keys of one call, with a number wherever the decorator has a function for `permits`. */
+/** Makes the keys of one call, with a number wherever the decorator has a function for one. */
 export type MakeKeys = (source: KeySource) => LockKeys;
 
 /**
@@ -33,25 +34,22 @@ export function keysOfCalls(
 ): MakeKeys {
   checkSharing(sharing, place);
   const make = keysWithout(key, root, place);
-  const { permits, weight } = sharing;
-  if (typeof permits !== 'function') return make;
+  if (!dependsOnCall(sharing)) return make;
   return (source) => {
-    const share = { permits: permitsOf(permits, source), weight };
+    const share = shareIn(source, sharing);
     const keys = make(source);
     return (typeof keys === 'string' ? [keys] : keys).map((each) => {
       if (typeof each === 'string') return { key: each, ...share };
-      return saysHow(each) ? each : { ...each, ...share };
+      return saysHow(each) ? each : { key: each.key, ...share };
     });
   };
 }
 
-/** The options of the calls: a `permits` function is not among them, since the keys carry what it answers. */
-export function acquireOptionsOf<Options extends MethodSharing>({
-  permits,
-  weight,
-  ...others
-}: Options): Omit<Options, 'permits' | 'weight'> & Pick<SharingOptions, 'permits' | 'weight'> {
-  return typeof permits === 'function' ? others : { ...others, permits, weight };
+/** The options of all calls: without numbers that each call makes, since the keys carry those. */
+export function acquireOptionsOf<Options extends MethodSharing>(options: Options): Options & SharingOptions {
+  if (!dependsOnCall(options)) return options as Options & SharingOptions;
+  const { permits: _permits, weight: _weight, ...others } = options;
+  return others;
 }
 
 /** Whether a decorator asks for locks that others hold at the same time, as far as it shows before a call. */
@@ -70,7 +68,7 @@ export function namesOf<Keys extends LockKeys | readonly (string | SharedKeyTemp
   return keys.map((each) => (isObject(each) ? each.key : each));
 }
 
-/** Without the `permits` function of the decorator itself. */
+/** Without the numbers that the options of the decorator make for each call. */
 function keysWithout(key: LockedKey | undefined, root: TemplateRoot, place: KeyPlace): MakeKeys {
   if (key === undefined) return () => place.name;
   if (typeof key === 'function') {
@@ -86,49 +84,69 @@ function keysWithout(key: LockedKey | undefined, root: TemplateRoot, place: KeyP
   }
   const list = key as readonly (string | SharedKeyTemplate)[];
   const render = parseKeyTemplates(namesOf(list), root, place);
-  for (const each of list) if (isObject(each)) checkSharing(each, place);
+  for (const each of list) {
+    if (!isObject(each)) continue;
+    requireOptions(each, OPTIONS_OF_KEY, 'one key among several');
+    checkSharing(each, place);
+  }
   return (source) => {
     const names = render(source.root()) as readonly string[];
-    return list.map((each, i) => withNumber(each, names[i] ?? '', source));
+    return list.map((each, i) => {
+      const key = names[i] ?? '';
+      return isObject(each) ? { key, ...shareIn(source, each) } : key;
+    });
   };
 }
 
-function withNumber(each: string | SharedKeyTemplate, key: string, source: KeySource): string | SharedKey {
-  if (!isObject(each)) return key;
-  const { permits } = each;
-  return { ...each, key, permits: typeof permits === 'function' ? permitsOf(permits, source) : permits };
+/** Whether each call makes its own number of permits. */
+function dependsOnCall({ permits, weight }: MethodSharing): boolean {
+  return typeof permits === 'function' || typeof weight === 'function';
 }
 
-/** Calls a `permits` function. @throws LockConfigurationError if it does not answer a number of permits */
-function permitsOf(permits: (...args: never[]) => unknown, source: KeySource): number {
+/** How one call shares a lock. */
+function shareIn(source: KeySource, { permits, weight, mode }: MethodSharing): SharingOptions {
+  if (permits === undefined) return mode === undefined ? {} : { mode };
+  return {
+    permits: numberIn(source, 'permits', permits),
+    ...(weight !== undefined && { weight: numberIn(source, 'weight', weight) }),
+  };
+}
+
+/** Calls a function for a number of permits. @throws LockConfigurationError if it does not answer one */
+function numberIn(
+  source: KeySource,
+  option: 'permits' | 'weight',
+  given: number | ((...args: never[]) => unknown),
+): number {
+  if (typeof given === 'number') return given;
   let made: unknown;
   try {
-    made = source.call(permits);
+    made = source.call(given);
   } catch (error) {
-    throw unusable(source, `threw ${error instanceof Error ? String(error) : shown(error)}`);
+    throw unusable(source, option, `threw ${error instanceof Error ? String(error) : shown(error)}`);
   }
-  const whole = wholeNumber('permits', made);
+  const whole = wholeNumber(option, made);
   if (whole !== undefined) return whole;
   if (made instanceof Promise) made.catch(() => undefined); // its rejection has no other handler
-  throw unusable(source, `answered ${made instanceof Promise ? 'a promise' : shown(made)}`);
+  throw unusable(source, option, `answered ${made instanceof Promise ? 'a promise' : shown(made)}`);
 }
 
-function unusable({ place }: KeySource, did: string): LockConfigurationError {
+function unusable({ place }: KeySource, option: 'permits' | 'weight', did: string): LockConfigurationError {
   return new LockConfigurationError(
-    `The permits function of ${place.name} ${did}. It has to answer, at once, ${describeDomain('permits')}.` +
+    `The ${option} function of ${place.name} ${did}. It has to answer, at once, ${describeDomain(option)}.` +
       see('Options of a call'),
     'This call gives no usable number of permits for its lock.',
   );
 }
 
 /** Checks what is known before a call. */
-function checkSharing({ permits, weight, mode }: MethodSharing, { name }: KeyPlace): void {
-  const known: SharingOptions = {
-    permits: typeof permits === 'function' ? LARGEST_NUMBER : permits,
-    weight,
-    mode,
+function checkSharing(sharing: MethodSharing, { name }: KeyPlace): void {
+  const known = {
+    ...sharing,
+    ...(typeof sharing.permits === 'function' && { permits: LARGEST_NUMBER }),
+    ...(typeof sharing.weight === 'function' && { weight: 1 }),
   };
-  shareOf(known, `On ${name}, the lock option`);
+  shareOf(known as SharingOptions, `On ${name}, the lock option`);
 }
 
 function saysHow({ permits, weight, mode }: MethodSharing): boolean {

@@ -21,7 +21,8 @@ import {
 import { lockIteration } from './locked-iteration.js';
 import { lockObservable } from './locked-observable.js';
 import { type OpenStream, openStream } from './locked-stream.js';
-import { methodKind, type MethodKind } from './method-kind.js';
+import { isAsyncGeneratorFunction, methodKind, type MethodKind } from './method-kind.js';
+import { isAsyncIterable, whyUnread } from './unread-result.js';
 
 /** Any function, as its wrapper calls it. */
 export type Callable = (this: unknown, ...args: unknown[]) => unknown;
@@ -117,12 +118,23 @@ export class LockedMethod {
     return this.makeKeys(new MethodCall(this.place, self, args));
   }
 
-  /** The function that replaces the method. */
+  /** The function that replaces the method. Other decorators, as those of spans and transactions, look whether it is `async`. */
   wrapper(): Callable {
+    if (this.kind === 'promise') {
+      const run = this.promise.bind(this);
+      return async function (...args) {
+        return await run(this, args);
+      };
+    }
     const run: (self: unknown, args: unknown[]) => unknown = this[this.kind].bind(this);
-    return function (...args) {
+    const wrapped: Callable = function (...args) {
       return run(this, args);
     };
+    // An `async function*` in fact would queue a `return()` behind the step under way, which may never end.
+    if (isAsyncGeneratorFunction(this.method)) {
+      Object.setPrototypeOf(wrapped, Object.getPrototypeOf(this.method) as object);
+    }
+    return wrapped;
   }
 
   private async promise(self: unknown, args: unknown[]): Promise<unknown> {
@@ -133,15 +145,10 @@ export class LockedMethod {
       return (returned = Reflect.apply(this.method, self, args));
     };
     try {
-      const service = this.service(self);
+      const service = injected(self, this.serviceProperty) ?? (await this.missing(self));
       const result = await service.withLock(this.keysOf(self, args), section, this.acquireOptions);
-      const stream = streamKindOf(result);
-      if (stream) {
-        const how = result === returned ? '' : 'return it from a method that is not async, and ';
-        this.refuseResult(
-          `${how}declare { returns: '${stream}' }, else the lock would be released before the stream begins`,
-        );
-      }
+      const unread = whyUnread(result, result !== returned);
+      if (unread !== undefined) this.refuseResult(unread);
       return result;
     } catch (error) {
       // Once the method has begun, a timeout is that of another lock inside the method, and passes through.
@@ -183,8 +190,10 @@ export class LockedMethod {
 
   /** Async, so that a missing service and a bad key reach the caller as the stream's error. */
   private opener(self: unknown, args: unknown[]): OpenStream {
-    return async (leaving) =>
-      openStream(this.service(self), this.keysOf(self, args), this.acquireOptions, leaving);
+    return async (leaving) => {
+      const service = injected(self, this.serviceProperty) ?? (await this.missing(self));
+      return openStream(service, this.keysOf(self, args), this.acquireOptions, leaving);
+    };
   }
 
   /** What replaces the method when the lock was not granted. */
@@ -195,15 +204,15 @@ export class LockedMethod {
     return skips && this.onTimeout === 'skip' ? 'skip' : undefined;
   }
 
-  private service(self: unknown): FairLockService {
-    const service = (self as { readonly [property: symbol]: FairLockService | undefined } | undefined)?.[
-      this.serviceProperty
-    ];
-    if (service) return service;
+  /** @throws LockConfigurationError for an object without the service, which says why it has none */
+  private async missing(self: unknown): Promise<never> {
+    const why = (await injectedSoon(self, this.serviceProperty))
+      ? 'before that instance was finished, by its constructor or a field initializer: Nest injects the lock after them. Call it in ' +
+        'onModuleInit(), or later.'
+      : 'on an instance that Nest did not create, so no lock was injected. Let Nest create the class, as a provider or controller ' +
+        '(in a test: FairLockTestingModule.forRoot() of nestjs-fair-lock/testing), and call the method on that instance.';
     throw new LockConfigurationError(
-      `${this.where} is locked by @FairLocked, but was called on an instance that Nest did not create, so no lock was ` +
-        'injected. Let Nest create the class, as a provider or controller (in a test: FairLockTestingModule.forRoot() of nestjs-fair-lock/testing), ' +
-        'and call the method on that instance.' +
+      `${this.where} is locked by @FairLocked, but was called ${why}` +
         see('A method called on an object that Nest did not create'),
     );
   }
@@ -225,18 +234,17 @@ export function servicePropertyOf(name: string): symbol {
   );
 }
 
-/**
- * Detects a promised stream, which would outlive the lock: the lock would cover only its creation.
- *
- * @returns the option that the decorator lacks
- */
-function streamKindOf(result: unknown): 'observable' | 'iterable' | undefined {
-  if (isObservable(result)) return 'observable';
-  return isAsyncIterable(result) && 'next' in result ? 'iterable' : undefined;
+/** Nest injects properties two microtasks after the end of a constructor. */
+const MICROTASKS = 10;
+
+function injected(self: unknown, property: symbol): FairLockService | undefined {
+  return (self as { readonly [property: symbol]: FairLockService | undefined } | undefined)?.[property];
 }
 
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown, unknown, unknown> & object {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+/** Whether Nest, which has just made the object, injects the service as soon as the constructor has ended. */
+async function injectedSoon(self: unknown, property: symbol): Promise<boolean> {
+  for (let turn = 0; turn < MICROTASKS && !injected(self, property); turn += 1) await Promise.resolve();
+  return injected(self, property) !== undefined;
 }
 
 async function* nothing(): AsyncGenerator<never> {}

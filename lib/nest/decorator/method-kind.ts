@@ -75,6 +75,10 @@ function kindOfFunction(method: unknown): MethodKind | 'synchronous' | undefined
   }
 }
 
+export function isAsyncGeneratorFunction(method: object): boolean {
+  return method.constructor === AsyncGeneratorFunction;
+}
+
 /** Whether no return type is written, or `void`. */
 export function isUntyped(target: object, property: string | symbol): boolean {
   return Reflect.getMetadata('design:returntype', target, property) === undefined;

@@ -6,8 +6,9 @@ import { FAIR_LOCK_REGISTRATION, FairLockRegistration } from './fair-lock.regist
 import { OutermostModule } from './outermost.module.js';
 import { getStoreFactoryToken } from './store-factory-token.js';
 import { createStore, type StoreFactory } from '../../setup/store-factory.js';
-import { DEFAULT_NAME, getFairLockToken } from '../fair-lock.tokens.js';
+import { DEFAULT_NAME, tokensOf } from '../fair-lock.tokens.js';
 import { prepareGateways } from '../request/gateways.js';
+import { prepareGrpcControllers } from '../request/grpc-request-scope.js';
 import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';
 
 const GIVEN_OPTIONS = Symbol('FairLock: options as given');
@@ -47,7 +48,7 @@ export const {
         ...registration(name, filter ?? true),
         ...((filter ?? true) ? [{ provide: APP_FILTER, useClass: FairLockFilter }] : []),
       ],
-      exports: [getFairLockToken(name)],
+      exports: [...tokensOf(name)],
     }),
   )
   .build();
@@ -62,7 +63,7 @@ export interface FairLockOptionsFactory {
 
 /** The providers of one registration. */
 function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] {
-  const token = getFairLockToken(name);
+  const [token, ...others] = tokensOf(name);
   return [
     { provide: FAIR_LOCK_NAME, useValue: name },
     { provide: getStoreFactoryToken(name), useValue: createStore },
@@ -78,6 +79,7 @@ function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] 
         const registration = new FairLockRegistration(name, given, createStore);
         const { requestScope } = registration.options;
         await prepareGateways(modules, { requestScope, filter });
+        if (requestScope) await prepareGrpcControllers(modules);
         return registration;
       },
     },
@@ -86,5 +88,6 @@ function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] 
       inject: [FAIR_LOCK_REGISTRATION],
       useFactory: (registration: FairLockRegistration) => registration.createService(),
     },
+    ...others.map((other) => ({ provide: other, useExisting: token })),
   ];
 }

@@ -5,8 +5,8 @@ import { see } from '../../core/errors/mistakes.js';
 import { ListOfClass } from '../decorator/nest-metadata.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 
-/** The injection token of the name of a registration. */
-export const FAIR_LOCK_NAME = Symbol('FairLock: name');
+/** The injection token of the name of a registration. The same symbol in every copy of this package, whose registrations exclude each other. */
+export const FAIR_LOCK_NAME = Symbol.for('nestjs-fair-lock:name-of-registration');
 
 const importsOfClass = new ListOfClass(Module({ imports: [] }));
 

@@ -2,10 +2,11 @@ import { ServerResponse, STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import { type Observable, throwError } from 'rxjs';
 import { FairLockError, type FairLockErrorBody } from '../../core/errors/errors.js';
+import { grpcCallOf, grpcCodeOf } from './grpc-call.js';
 
 /**
  * Answers the errors of this library in the form of each transport. HTTP: status, `Retry-After` and a JSON body, on
- * Express and Fastify. RPC and WebSocket: a {@link FairLockErrorBody} with `status: 'error'`. GraphQL: `extensions`.
+ * Express and Fastify. gRPC: a status code. Other RPC and WebSocket: a {@link FairLockErrorBody} with `status: 'error'`. GraphQL: `extensions`.
  * It logs faults that an operator must know (a lost lock, an unreachable store, a bug), with all details; a timeout, a
  * full line, a client that left and a request without a usable key are not logged.
  *
@@ -31,7 +32,7 @@ export class FairLockFilter implements ExceptionFilter<FairLockError> {
       case 'http':
         return answerHttp(host.switchToHttp().getResponse(), body);
       case 'rpc':
-        return throwError(() => ({ status: 'error', ...body }));
+        return throwError(() => (grpcCallOf(host) ? grpcStatusOf(body) : { status: 'error', ...body }));
       case 'ws':
         return answerWs(host.switchToWs().getClient(), { status: 'error', ...body });
       default:
@@ -50,6 +51,11 @@ function mustBeLogged({ code, status }: FairLockError): boolean {
 function bodyOf(error: FairLockError): FairLockErrorBody {
   const body = error.toJSON();
   return error.expose ? body : { ...body, message: STATUS_CODES[error.status] ?? body.message };
+}
+
+/** What `grpc-js` reads of an error. */
+function grpcStatusOf({ statusCode, message }: FairLockErrorBody): object {
+  return { code: grpcCodeOf(statusCode), message, details: message };
 }
 
 /** What the responses of Express and Fastify have in common. */

@@ -10,13 +10,13 @@ import {
 } from '@nestjs/common';
 import { type Observable } from 'rxjs';
 import {
-  type AcquireOptions,
+  type CallOptions,
   COMMON_OPTIONS,
   type OptionOfService,
 } from '../../core/options/acquire-options.js';
 import { requireOptions } from '../../core/options/refusals.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
-import { type SharingOptions } from '../../core/options/sharing.js';
+import { type Sharing } from '../../core/options/sharing.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { isCutOff, onClosed } from './closed-response.js';
@@ -27,11 +27,8 @@ import { acquireOptionsOf, keysOfCalls, type KeySource } from '../decorator/lock
 import { lockObservable } from '../decorator/locked-observable.js';
 import { openStream } from '../decorator/locked-stream.js';
 
-/** With whom a request holds a lock at the same time. */
-export interface RequestSharing extends Omit<SharingOptions, 'permits'> {
-  /** How many permits the lock has, as in the options of a call; or a function of the ExecutionContext that answers it at once. */
-  permits?: number | ((context: ExecutionContext) => number) | undefined;
-}
+/** With whom a request holds a lock at the same time. Each number may be a function of the ExecutionContext. */
+export type RequestSharing = Sharing<number | ((context: ExecutionContext) => number)>;
 
 /** Where the key of a request comes from. */
 export type RequestKey =
@@ -47,8 +44,12 @@ const MADE_BY_NEW =
   'and for all handlers provide it, { provide: APP_INTERCEPTOR, useClass: FairLockInterceptor.for(...) }.';
 
 /** How an intercepted handler locks. Absent options default to the module's. */
-export interface FairLockInterceptorOptions
-  extends Omit<AcquireOptions, OptionOfService | keyof SharingOptions>, RequestSharing {
+export type FairLockInterceptorOptions = Omit<CallOptions, OptionOfService> &
+  RequestSharing &
+  OptionsOfInterceptor;
+
+/** The options that only the interceptor takes. */
+export interface OptionsOfInterceptor {
   /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
   name?: string | undefined;
   /**

@@ -1,3 +1,4 @@
+import { clientName } from '../../core/port/client-name.js';
 import { hostname } from 'node:os';
 import { Lease, now } from '../../core/port/lease.js';
 import {
@@ -13,7 +14,7 @@ const PROCESS = `${hostname()}/${process.pid}`;
 
 /** The name of the caller in `inspect` and errors: `web-1/4711/OrdersService.pay`. */
 export function who(request: LockRequest): string {
-  return `${PROCESS}/${request.label.slice(0, LONGEST_LABEL)}`;
+  return clientName(PROCESS, request.label.slice(0, LONGEST_LABEL));
 }
 
 let lastToken = 0;

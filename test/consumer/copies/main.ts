@@ -1,12 +1,13 @@
 /**
  * Both copies of the package in one process, as bundlers and mixed module systems load them: the module of the CommonJS
- * copy makes the lock, the decorator is that of the ES module. Prints what became of calls that wait in vain.
+ * copy makes the locks, the decorator is that of the ES module. Prints what became of calls that wait in vain, and of the registration
+ * without a name.
  */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { FairLocked, FairLockModule, LockTimeoutError } from 'nestjs-fair-lock';
+import { FairLocked, FairLockModule, FairLockService, LockTimeoutError } from 'nestjs-fair-lock';
 
 const require = createRequire(import.meta.url);
 const folder = dirname(require.resolve('nestjs-fair-lock/package.json'));
@@ -30,11 +31,30 @@ class Reports {
   }
 }
 
+/** What a library of the ES module does with the registration that has no name. */
+@Injectable()
+class Library {
+  constructor(private readonly locks: FairLockService) {}
+
+  @FairLocked('library')
+  async run(): Promise<string | undefined> {
+    return this.locks.current()?.key;
+  }
+}
+
 @Module({
-  imports: [other.FairLockModule.forRoot({ name: 'other', store: 'memory' })],
-  providers: [Reports],
+  imports: [
+    other.FairLockModule.forRoot({ name: 'other', store: 'memory' }),
+    other.FairLockModule.forRoot({ store: 'memory' }),
+  ],
+  providers: [Reports, Library],
 })
 class AppModule {}
+
+@Module({
+  imports: [FairLockModule.forRoot({ store: 'memory' }), other.FairLockModule.forRoot({ store: 'memory' })],
+})
+class TwiceModule {}
 
 const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
 const reports = app.get(Reports);
@@ -48,5 +68,13 @@ const whileHeld = {
   replaced: await reports.replaced(),
 };
 await lock.release();
-console.log(JSON.stringify({ ...whileHeld, whenFree: await reports.skipped() }));
+const twice = await NestFactory.createApplicationContext(TwiceModule, {
+  logger: false,
+  abortOnError: false,
+}).then(
+  () => 'booted',
+  (refused: Error) => refused.message.slice(0, 38),
+);
+const withoutName = { library: await app.get(Library).run(), twice };
+console.log(JSON.stringify({ ...whileHeld, whenFree: await reports.skipped(), ...withoutName }));
 await app.close();

@@ -48,6 +48,6 @@ function begin(step: string, ready: () => void): void {
 function keyOf(text: string): string | SharedKey {
   const [key = '', share] = text.split('=');
   if (share === undefined) return key;
-  const [weight, permits] = share.split('/').map(Number);
+  const [weight = 1, permits = 1] = share.split('/').map(Number);
   return share === 'read' ? { key, mode: 'read' } : { key, permits, weight };
 }

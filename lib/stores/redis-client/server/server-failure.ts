@@ -57,6 +57,7 @@ const NO_CONNECTION = 'there is no connection to Redis';
 const HUNG_UP =
   ': the server closed the connection; it may have too many clients (maxclients), be in protected mode, or expect TLS';
 
+const NOT_REDIS = 'something else than Redis answers there, perhaps a server of HTTP; check host and port';
 const NO_INFO =
   'it does not know INFO, with which ioredis begins; set `enableReadyCheck: false` beside its address';
 
@@ -205,6 +206,8 @@ export function networkTrouble(cause: unknown): string | undefined {
   const outer = Object(cause) as NodeError;
   // For a host name with several addresses, Node gives one error for each.
   const { code, message = '' } = outer.errors?.[0] ?? outer;
+  // As the parsers of ioredis 5 and 6 say it.
+  if (/^(?:Protocol error, got|Unknown RESP type) /.test(message)) return NOT_REDIS;
   if (typeof code !== 'string') return /^ERR unknown command .info/i.test(message) ? NO_INFO : undefined;
   return (firstLine(message) || code) + (code === 'EPIPE' || code === 'ECONNRESET' ? HUNG_UP : '');
 }

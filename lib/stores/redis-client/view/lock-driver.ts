@@ -1,3 +1,4 @@
+import { clientName } from '../../../core/port/client-name.js';
 import { abortError } from '../../../core/errors/errors.js';
 import { Lease, now } from '../../../core/port/lease.js';
 import { LONGEST_LABEL, type Grant, type LockRequest } from '../../../core/port/lock-store.js';
@@ -169,7 +170,7 @@ export abstract class LockDriver<T extends ProtocolTypes, LockView extends Commo
 
   /** Who holds or waits, for people: `web-1/4711/OrdersService.pay`. */
   protected labelOf({ label }: LockRequest): string {
-    return `${this.shared.where}/${label.slice(0, LONGEST_LABEL)}`;
+    return clientName(this.shared.where, label.slice(0, LONGEST_LABEL));
   }
 
   /** The wait of a request, until it ends. */

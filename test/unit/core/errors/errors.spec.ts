@@ -67,6 +67,12 @@ test('a timeout says how long the wait was, and names the holder for operators',
   expect(new LockTimeoutError(KEY, 0).message).toBe('The lock is busy.');
 });
 
+test('a timeout at a kept lock tells a client to come back when it is free', () => {
+  expect(new LockTimeoutError(KEY, 0, { keptFor: 5_900 }).retryAfter).toBe(6);
+  expect(new LockTimeoutError(KEY, 0, { keptFor: 20 }).retryAfter).toBe(1);
+  expect(new LockTimeoutError(KEY, 0, { holder: HOLDER, heldFor: 90_000 }).retryAfter).toBe(1);
+});
+
 test.each(['\n', '\r\n', '\u0000', '\u001b[31m', '\u007f', '\u0085', '\u061c', '\u2028', '\u202e'])(
   'control characters (%j) of a key or a holder forge no line of a log',
   (control) => {

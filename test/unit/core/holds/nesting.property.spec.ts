@@ -11,7 +11,7 @@ interface Section {
   readonly keys: readonly string[];
   /** `run`: it acquires, and runs its body by `lock.run`. `again`: it takes no lock, but enters that of a section around it once more, by `lock.run`. */
   readonly ask: 'withLock' | 'acquire' | 'run' | 'again';
-  readonly options: Pick<AcquireOptions, 'waitTime' | 'reentrant' | 'mode' | 'permits' | 'weight'>;
+  readonly options: AcquireOptions;
   /** Which of the sections around it an `again` enters. */
   readonly entered: number;
   /** Turns of the event loop before and after its children are begun. */
@@ -279,7 +279,7 @@ describe('any tree of nested, parallel, forgotten and detached sections', () => 
     const times = anyOf({ waitTime: [0, 1, 5, 20] });
     const options = fc
       .tuple(times, fc.constantFrom(...SHARES))
-      .map(([time, share]) => ({ ...time, ...share }));
+      .map(([time, share]) => ({ ...time, ...share }) as AcquireOptions);
     const roots = fc.array(section(keys, options), { minLength: 1, maxLength: 3 });
     await fc.assert(
       fc.asyncProperty(roots, (sections) => check(sections, keys)),

@@ -27,6 +27,8 @@ describe('a call that cannot work', () => {
     ['a number', 42],
     ['an object', { key: 'k' }],
     ['an empty list', []],
+    ['the empty string', ''],
+    ['a list with the empty string', ['a', '']],
     ['a list with a number', ['a', 1]],
     ['a list with a hole', [undefined]],
     ['a symbol', Symbol('k')],
@@ -38,7 +40,9 @@ describe('a call that cannot work', () => {
     ]) {
       const error = await rejection(asked);
       expect(error).toBeInstanceOf(LockKeyError);
-      expect(error.message).toMatch(/^(A lock key must be a string|The list of lock keys is empty)/);
+      expect(error.message).toMatch(
+        /^(A lock key must be a string|A lock key is the empty string|The list of lock keys is empty)/,
+      );
     }
     expect(b.store.acquires).toBe(0);
   });
@@ -81,6 +85,23 @@ describe('a call that cannot work', () => {
     expect(error).toBeInstanceOf(LockConfigurationError);
     expect(error.message).toMatch(new RegExp(`^The lock option ${option} must be .*; it is .*\\.$`));
     expect(b.store.acquires).toBe(0);
+  });
+
+  it('that takes one key says so of a list', async () => {
+    const { service } = b;
+    const list = untyped(['a', 'b']);
+    const calls = [
+      () => service.inspect(list),
+      () => service.isLocked(list),
+      () => service.forceRelease(list),
+      async () => service.current(list),
+      async () => service.lead(list, () => undefined),
+    ];
+    for (const call of calls) {
+      expect((await rejection(call())).message).toBe(
+        'This call takes one lock key, and no list: call it for each key.',
+      );
+    }
   });
 
   it('is refused when the options are no object', async () => {
@@ -203,9 +224,9 @@ describe('options', () => {
     await lock.release();
   });
 
-  it('may be the extremes: an endless wait, no queue, the empty key', async () => {
-    const lock = await b.service.acquire('', { waitTime: Infinity, maxQueue: 0, maxHold: Infinity });
-    expect(await rejection(b.service.acquire('', { maxQueue: 0 }))).toBeInstanceOf(LockQueueFullError);
+  it('may be the extremes: an endless wait, no queue', async () => {
+    const lock = await b.service.acquire('k', { waitTime: Infinity, maxQueue: 0, maxHold: Infinity });
+    expect(await rejection(b.service.acquire('k', { maxQueue: 0 }))).toBeInstanceOf(LockQueueFullError);
     await lock.release();
   });
 

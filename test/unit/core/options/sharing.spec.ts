@@ -22,6 +22,8 @@ describe('permits, weight and mode', () => {
     [{ permits: 2.5 }, /^The lock option permits must be .*; it is 2\.5\./],
     [{ permits: Infinity }, /^The lock option permits must be .*; it is Infinity\./],
     [{ permits: null }, /^The lock option permits must be .*; it is null\./],
+    [{ permits: undefined }, /^The lock option permits must be .*, or absent; it is undefined\./],
+    [{ permits: 3, weight: undefined }, /^The lock option weight must be .*, or absent; it is undefined\./],
     [{ permits: () => 3 }, /^The lock option permits must be .*; it is \[Function: permits\]\./],
     [
       { permits: 3, weight: 0 },

@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { types } from 'node:util';
 import { jest } from '@jest/globals';
 import { applyDecorators, Controller, Get, Injectable, Logger, SetMetadata } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
@@ -13,6 +14,8 @@ import {
 } from 'nestjs-fair-lock';
 import { Observable, of } from 'rxjs';
 import { Locked, nestWith } from '../nest.js';
+
+const { toString } = Object.prototype;
 
 describe('@FairLocked', () => {
   test('keeps name, length, own properties and metadata of the method, whatever is above or below', () => {
@@ -38,6 +41,33 @@ describe('@FairLocked', () => {
     expect(Reflect.getMetadata('below', pay)).toBe('by below');
     expect(Reflect.getMetadata('path', pay)).toBe('above');
     expect(Reflect.getMetadata('design:paramtypes', Orders.prototype, 'pay')).toEqual([String, String]);
+  });
+
+  test('leaves an async method, and an async generator, what they are for a decorator above that looks', async () => {
+    const kinds: string[] = [];
+    // Spans end with the promise of a method only if they see that it is async; MikroORM refuses any other method.
+    const Looking: MethodDecorator = (_target, _property, descriptor) => {
+      const method = descriptor.value as object;
+      kinds.push(`${method.constructor.name} ${types.isAsyncFunction(method)}`, toString.call(method));
+    };
+    class Orders {
+      @Looking
+      @FairLocked('a')
+      async pay(): Promise<void> {}
+
+      @Looking
+      @FairLocked('a', { returns: 'iterable' })
+      async *all(): AsyncGenerator<number> {
+        yield 1;
+      }
+    }
+    const asyncFunctions = ['AsyncFunction true', '[object AsyncFunction]'];
+    expect(kinds).toEqual([
+      ...asyncFunctions,
+      expect.stringContaining('AsyncGeneratorFunction '),
+      '[object AsyncGeneratorFunction]',
+    ]);
+    expect(new Orders().all()).toHaveProperty('next');
   });
 
   test('can be composed with other decorators by applyDecorators', async () => {

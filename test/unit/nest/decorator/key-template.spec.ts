@@ -26,7 +26,6 @@ const ofArguments = (template: string | string[], ...args: unknown[]) =>
 describe('a key template', () => {
   test.each([
     ['order', [], 'order'],
-    ['', [], ''],
     ['order:<0>', ['42'], 'order:42'],
     ['<0>', ['x'], 'x'],
     ['<0><1>', ['a', 'b'], 'ab'],
@@ -37,7 +36,7 @@ describe('a key template', () => {
     ['<0.length>', ['four'], '4'],
     ['<0>:<0>', [true], 'true:true'],
     ['<10>', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 'eleventh'], 'eleventh'],
-    ['<0>', [''], ''],
+    ['a:<0>', [''], 'a:'],
     ['<0>', [-0], '0'],
     ['<0>', ['<1>{braces}'], '<1>{braces}'],
   ])('%j of %j is %j', (template, args, key) => {
@@ -126,12 +125,25 @@ describe('a key template', () => {
     },
   );
 
+  test('is refused where it is empty, or is so with the values of a call', () => {
+    expect(detailsOf(() => ofArguments(''))).toMatch(/^The lock key "" of OrdersService\.pay is empty\./);
+    expect(detailsOf(() => ofArguments('<0><1>', '', ''))).toMatch(
+      /^The lock key "<0><1>" of OrdersService\.pay is empty with the values of this call\./,
+    );
+    const render = parseKeyTemplates('<params.id>', HTTP_REQUEST, OF_REQUEST);
+    const message = 'This request gives no usable key for its lock: it is empty.';
+    const refused: unknown = expect.objectContaining({ status: 400, message });
+    expect(() => render({ params: { id: '' } })).toThrow(refused as Error);
+    expect(detailsOf(() => checkMadeKeys(['a', ''], OF_REQUEST))).toContain('made an array');
+    expect(detailsOf(() => checkMadeKeys('', OF_REQUEST))).toContain('made an empty string');
+  });
+
   test('of a function that makes an empty list of the values of a request is the mistake of its client', () => {
     const refused: unknown = expect.objectContaining({
       status: 400,
       message: 'This request gives no usable key for its lock: its key function made an empty array.',
       details: expect.stringContaining(
-        'A key function returns a string, or a list of at least one.',
+        'A key function returns a string that is not empty, or a list of at least one.',
       ) as string,
     });
     expect(() => checkMadeKeys([], OF_REQUEST)).toThrow(refused as Error);

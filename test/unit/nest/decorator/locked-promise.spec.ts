@@ -1,4 +1,5 @@
-import { Injectable } from '@nestjs/common';
+import { PassThrough, Readable } from 'node:stream';
+import { Injectable, type OnModuleInit, StreamableFile } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import {
   FairLocked,
@@ -95,6 +96,11 @@ class Orders {
   @Locked('stream')
   async promisedStream(): Promise<unknown> {
     return of(1);
+  }
+
+  @FairLocked('stream')
+  async content(content: unknown): Promise<unknown> {
+    return content;
   }
 
   @FairLocked('lost', { onLost: 'reject' })
@@ -258,6 +264,56 @@ describe('a locked method that returns a promise', () => {
       "Orders.promisedStream: the result of the method does not fit: return it from a method that is not async, and declare { returns: 'observable' }",
     );
     expect(await locks.isLocked('stream')).toBe(false);
+  });
+
+  test.each([
+    ['a stream of Node', () => Readable.from(['a'])],
+    ['a duplex stream of Node', () => new PassThrough()],
+    ['a stream of the web', () => new Response('a').body],
+    ['a file of a stream', () => new StreamableFile(Readable.from(['a']))],
+    ['a file of a stream with a length', () => new StreamableFile(Readable.from(['a']), { length: 1 })],
+  ])('that promises %s is refused, since it would be read after the release', async (_title, make) => {
+    await expect(orders.content(make())).rejects.toThrow(
+      /^@FairLocked on Orders\.content: the result of the method does not fit: it is a stream, which would be read after the lock was released\. /,
+    );
+  });
+
+  test.each([
+    ['a file of a buffer', new StreamableFile(Buffer.from('a'))],
+    ['an empty file', new StreamableFile(Buffer.alloc(0))],
+    ['a response, whose status is known', new Response('a')],
+    ['a buffer', Buffer.from('a')],
+  ])('may return %s', async (_title, content) => {
+    expect(await orders.content(content)).toBe(content);
+  });
+
+  test('called before Nest has finished its object says so, and where to call it', async () => {
+    const errors: unknown[] = [];
+    const noted = (call: Promise<unknown>) => call.catch((error: unknown) => errors.push(error));
+    @Injectable()
+    class Prices implements OnModuleInit {
+      readonly field = noted(this.load());
+      constructor() {
+        void noted(this.load());
+      }
+      async onModuleInit(): Promise<void> {
+        errors.push(await this.load());
+      }
+      @FairLocked('prices')
+      async load(): Promise<string> {
+        return 'loaded';
+      }
+    }
+    const other = await nestWith([Prices]);
+    const early = expect.stringMatching(
+      /^Prices\.load is locked by @FairLocked, but was called before that instance was finished, by its constructor or a field initializer: Nest injects the lock after them\. Call it in onModuleInit\(\), or later\. /,
+    ) as string;
+    expect(errors).toEqual([
+      expect.objectContaining({ code: 'CONFIGURATION', details: early }),
+      expect.objectContaining({ code: 'CONFIGURATION', details: early }),
+      'loaded',
+    ]);
+    await other.module.close();
   });
 
   test('says in one sentence that its class was not made by Nest', async () => {

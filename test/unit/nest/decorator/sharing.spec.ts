@@ -42,6 +42,16 @@ class Suppliers {
     await gate.promise;
   }
 
+  @FairLocked('bytes', { permits: 100, weight: (file: string) => file.length })
+  async upload(_file: string): Promise<void> {
+    await gate.promise;
+  }
+
+  @FairLocked(['plain', { key: 'disk', permits: 9, weight: (file: string) => file.length }])
+  async write(_file: string): Promise<void> {
+    await gate.promise;
+  }
+
   @FairLocked((id: string) => [`doc:${id}`, { key: 'index', permits: 9 }], { mode: 'read' })
   async read(_id: string): Promise<void> {
     await gate.promise;
@@ -91,6 +101,24 @@ describe('a decorated method that shares its lock', () => {
     ]);
   });
 
+  test('takes as many permits as a function of the arguments says', async () => {
+    const calls = [suppliers.upload('four'), suppliers.upload('x'.repeat(97)), suppliers.write('ab')];
+    expect(await held(calls, 'bytes', 'disk')).toEqual([
+      [permits(100, 4), 1],
+      [permits(9, 2), 0],
+    ]);
+  });
+
+  test('refuses a call whose weight is more than the permits', async () => {
+    await expect(suppliers.upload('x'.repeat(101))).rejects.toMatchObject({
+      code: 'CONFIGURATION',
+      details: expect.stringContaining('weight (101) is more than permits (100)') as string,
+    });
+    await expect(suppliers.upload('')).rejects.toMatchObject({
+      details: expect.stringContaining('The weight function of Suppliers.upload answered 0.') as string,
+    });
+  });
+
   test('shares each of several keys as it says', async () => {
     const calls = [suppliers.both('a', 5), suppliers.both('b', 5)];
     expect(await held(calls, 'tenant:a', 'api', 'plain:b')).toEqual([
@@ -137,6 +165,9 @@ describe('a decorated method that shares its lock', () => {
 
   test.each([
     ['k', { permits: 0 }, /^On Orders\.pay, the lock option permits must be a whole number/],
+    ['k', { permits: undefined }, /^On Orders\.pay, the lock option permits must be .*; it is undefined/],
+    [['a', { key: 'k', permits: undefined }], {}, /^On Orders\.pay, the lock option permits must be/],
+    [['a', { key: 'k', waitTime: 5 }], {}, /^There is no option 'waitTime' of one key among several/],
     ['k', { weight: 2 }, /^On Orders\.pay, the lock option weight is a number of permits/],
     [
       'k',
@@ -230,5 +261,7 @@ test.each(PLATFORMS)(
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200]);
     await app.close();
     expect(() => FairLockInterceptor.for('k', { permits: 0 })).toThrow(LockConfigurationError);
+    const missing = { permits: undefined as unknown as number };
+    expect(() => FairLockInterceptor.for('k', missing)).toThrow(/, or absent; it is undefined\./);
   },
 );

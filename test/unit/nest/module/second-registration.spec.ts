@@ -1,4 +1,5 @@
-import { Injectable } from '@nestjs/common';
+import { jest } from '@jest/globals';
+import { Inject, Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
   FairLocked,
@@ -7,6 +8,7 @@ import {
   getFairLockToken,
   LockTimeoutError,
 } from 'nestjs-fair-lock';
+import { nestWith } from '../nest.js';
 
 describe('a second registration', () => {
   @Injectable()
@@ -37,6 +39,34 @@ describe('a second registration', () => {
     await using onSecond = await second.acquire('bill:1');
     await expect(module.get(Billing).bill('1')).rejects.toThrow(LockTimeoutError);
     expect([onFirst.key, onSecond.key]).toEqual(['bill:1', 'bill:1']);
+    await module.close();
+  });
+});
+
+describe('a second copy of the package in the process', () => {
+  let other: typeof import('nestjs-fair-lock');
+  beforeAll(async () => {
+    jest.resetModules();
+    other = await import('nestjs-fair-lock');
+    expect(other.FairLockService).not.toBe(FairLockService);
+  });
+
+  test('locks by the registration of the first: by its decorator, by its class and by its token', async () => {
+    @Injectable()
+    class Reports {
+      constructor(
+        @Inject(other.FairLockService) readonly byClass: FairLockService,
+        @other.InjectFairLock() readonly byToken: FairLockService,
+      ) {}
+      @other.FairLocked('report')
+      async print(): Promise<string | undefined> {
+        return this.byClass.current()?.key;
+      }
+    }
+    const { module, locks } = await nestWith([Reports]);
+    const reports = module.get(Reports);
+    expect(await reports.print()).toBe('report');
+    expect([reports.byClass, reports.byToken]).toEqual([locks, locks]);
     await module.close();
   });
 });

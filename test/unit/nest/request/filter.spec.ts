@@ -17,6 +17,7 @@ import { firstValueFrom, type Observable } from 'rxjs';
 const host = (type: string, target: object): ArgumentsHost =>
   ({
     getType: () => type,
+    getArgs: () => [],
     switchToHttp: () => ({ getResponse: () => target }),
     switchToWs: () => ({ getClient: () => target }),
   }) as unknown as ArgumentsHost;

@@ -105,6 +105,13 @@ describe('why a connection cannot be made', () => {
     },
   );
 
+  test.each([
+    'Protocol error, got "H" as reply type byte. Please report this.',
+    'Unknown RESP type 72 "H". Please report this.',
+  ])('may be that something else than Redis answers: %s', (message) => {
+    expect(networkTrouble(new Error(message))).toMatch(/^something else than Redis answers there/);
+  });
+
   test('is that of the first address of a name that has several', () => {
     const each = coded('ECONNREFUSED', 'connect ECONNREFUSED ::1:6379');
     expect(networkTrouble(Object.assign(new AggregateError([each, each]), { code: 'ECONNREFUSED' }))).toBe(
