@@ -1,136 +1,109 @@
 /**
- * npm run bench [-- --quick] [--json] [--rounds 0.4] [--only drain,idle [--keep]] [--beside FOLDER,FOLDER]
+ * npm run bench [-- --quick] [--only free-key,route] [--before older.tgz] [--markdown]
  *
- * Runs the scenarios, prints tables and the verdict; a full run also writes results/latest.json, the plots and the
- * figures of docs/performance.md. --keep: so does this one, for the scenarios that it ran; the others stay, and each says
- * when it was measured. --rounds: so much of the rounds, at least three each. --beside: other checkouts of this package, built
- * there, are measured in the same rounds, beside raw and nothing else.
+ * --quick: one short round of each scenario. --before: a tarball of another version of this package, measured in the same rounds.
+ * --markdown: the tables of docs/performance.md.
  */
-import { execFile } from 'node:child_process';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { loadavg } from 'node:os';
-import { parseArgs, promisify } from 'node:util';
-import { buildPackage, installPeers } from './environment/installed.mjs';
-import { Progress } from './report/progress.mjs';
-
-const RESULTS = new URL('results/', import.meta.url);
+import { execFileSync } from 'node:child_process';
+import { cpus, totalmem } from 'node:os';
+import { parseArgs } from 'node:util';
+import { prepare } from './prepare.mjs';
 
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
+    markdown: { type: 'boolean', default: false },
     only: { type: 'string' },
-    keep: { type: 'boolean', default: false },
-    rounds: { type: 'string', default: '1' },
-    beside: { type: 'string' },
+    before: { type: 'string' },
   },
 });
-// Before the subjects are imported, here and in the workers.
-if (options.beside !== undefined) process.env.BENCH_BESIDE = options.beside;
-const progress = new Progress(process.stderr);
-const print = (text) => progress.print(text);
+const print = (text) => console.error(text);
+await prepare({ before: options.before, print });
 
-await installPeers(print);
-await buildPackage(print);
-
-// These need the libraries.
-const { Lab } = await import('./environment/lab.mjs');
-const { results, putInto } = await import('./report/results.mjs');
-const { show } = await import('./report/show.mjs');
-const { plots } = await import('./report/plots.mjs');
+// These import what was installed.
+const { Lab } = await import('./lab.mjs');
+const { markdown, plain, tableOf } = await import('./report.mjs');
 const { SCENARIOS } = await import('./scenarios/index.mjs');
+const { SUBJECTS } = await import('./subjects.mjs');
 
 const scenarios = chosen();
-const share = shareOfRounds();
-const lab = new Lab({ quick: options.quick, share, print });
-lab.onRound = (round) => progress.round(round);
-let interrupted = false;
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.once(signal, async () => {
-    interrupted = true;
-    // Commands under way fail now, and nothing waits for them.
-    process.on('unhandledRejection', () => {});
-    await lab.close();
-    process.exit(130);
-  });
-}
-
-const ran = {};
-const seconds = {};
-const begun = performance.now();
+const lab = await Lab.open({ quick: options.quick });
+const used = new Set();
 try {
-  print('starting Redis, building the Java worker …');
-  await lab.open();
-  for (const [i, scenario] of scenarios.entries()) {
-    progress.scenario(i, scenarios.length, scenario.title);
-    const from = performance.now();
-    ran[scenario.name] = await scenario.run(lab).then(
-      (measured) => ({ measured }),
-      (error) => ({ failed: String(error?.stack ?? error) }),
+  console.log(await heading());
+  for (const scenario of scenarios) {
+    const table = tableOf(scenario.columns, await run(scenario));
+    const { question, how } = scenario;
+    console.log(
+      options.markdown
+        ? `\n## ${question}\n\n${how}\n\n${markdown(table)}`
+        : `\n${question}\n${plain(table)}`,
     );
-    seconds[scenario.name] = Math.round((performance.now() - from) / 1_000);
-    if (interrupted) await new Promise(() => {});
-    await lab.clear();
   }
+  if (options.markdown) console.log(`\n## How each was set up\n\n${setUps()}`);
 } finally {
-  if (!interrupted) await lab.close();
-}
-progress.end();
-
-const report = results(scenarios, ran, {
-  quick: options.quick,
-  commit: await commit(),
-  at: new Date().toISOString(),
-  machine: lab.machine,
-  loadAverage: loadavg(),
-  seconds: Math.round((performance.now() - begun) / 1_000),
-  secondsOf: seconds,
-  share,
-  skipped: lab.skipped,
-});
-if (options.json) console.log(JSON.stringify(report));
-else console.log(show(scenarios, report));
-const whole = !options.quick && options.beside === undefined;
-if (whole && options.only === undefined) await keep(report);
-else if (whole && options.keep) await keep(putInto(await latest(), report));
-if (Object.values(ran).some(({ failed }) => failed)) process.exitCode = 1;
-
-async function keep(report) {
-  await mkdir(RESULTS, { recursive: true });
-  await writeFile(new URL('latest.json', RESULTS), `${JSON.stringify(report, null, 1)}\n`);
-  for (const [file, svg] of Object.entries(plots(report.scenarios, report.labels))) {
-    await writeFile(new URL(file, RESULTS), svg);
-  }
-  await import('./update-docs.mjs');
-  print('wrote bench/results and the figures of docs/performance.md');
-}
-
-async function latest() {
-  return JSON.parse(await readFile(new URL('latest.json', RESULTS), 'utf8'));
+  await lab.close();
 }
 
 function chosen() {
-  const names = options.only?.split(',');
-  const unknown = names?.filter((name) => !SCENARIOS.some((scenario) => scenario.name === name)) ?? [];
-  if (unknown.length > 0) {
-    const known = SCENARIOS.map(({ name }) => name).join(', ');
-    throw new Error(`There is no scenario ${unknown.join(', ')}. The scenarios are: ${known}.`);
-  }
-  return SCENARIOS.filter(({ name, slow }) => (names ? names.includes(name) : !(options.quick && slow)));
+  const names = options.only?.split(',') ?? SCENARIOS.map(({ name }) => name);
+  return names.map((name) => {
+    const found = SCENARIOS.find((scenario) => scenario.name === name);
+    if (found) return found;
+    const known = SCENARIOS.map((scenario) => scenario.name).join(', ');
+    throw new Error(`There is no scenario ${name}. The scenarios are: ${known}.`);
+  });
 }
 
-function shareOfRounds() {
-  const share = Number(options.rounds);
-  if (share > 0 && share <= 1) return share;
-  throw new Error(`--rounds is the part of the rounds to run, above 0 and up to 1, not ${options.rounds}.`);
+/** Every subject in every round, so that what disturbs the machine disturbs all. */
+async function run(scenario) {
+  const names = scenario.subjects.filter((name) => name !== 'before' || options.before !== undefined);
+  const subjects = names.map((name) => ({ ...SUBJECTS[name], name, rounds: [] }));
+  const rounds = options.quick ? 1 : scenario.rounds;
+  for (let round = 0; round < rounds; round += 1) {
+    for (const subject of inTurn(subjects, round)) {
+      if (subject.failed) continue;
+      print(`${scenario.name} ${round + 1}/${rounds}: ${subject.name}`);
+      try {
+        subject.rounds.push(await scenario.measure(lab, subject));
+      } catch (error) {
+        print(error.stack);
+        process.exitCode = 1;
+        subject.failed = true;
+      }
+      await lab.clear();
+    }
+  }
+  for (const { name } of subjects) used.add(name);
+  return subjects.map((subject) => ({ ...subject, label: scenario.labels?.[subject.name] ?? subject.label }));
 }
 
-/** The last one that changed what is measured. */
-async function commit() {
-  try {
-    const { stdout } = await promisify(execFile)('git', ['log', '-1', '--format=%h', '--', 'lib']);
-    return stdout.trim();
-  } catch {
-    return undefined;
-  }
+/** From another one on in each round, and backwards in every other, so that what one leaves behind is met by all. */
+function inTurn(subjects, round) {
+  const first = round % subjects.length;
+  const turned = [...subjects.slice(first), ...subjects.slice(0, first)];
+  return round % 2 === 0 ? turned : turned.reverse();
+}
+
+async function heading() {
+  const command = [
+    'npm run bench',
+    ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : []),
+  ].join(' ');
+  const date = new Date().toISOString().slice(0, 10);
+  const gib = Math.round(totalmem() / 2 ** 30);
+  const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${gib} GiB, Node ${process.version}, Redis ${await lab.version()} on loopback`;
+  return (
+    `${date}, ${commit()}, \`${command}\`: ${machine}.\n` +
+    'Medians of the rounds; in brackets the ratio to the first line, taken round by round.'
+  );
+}
+
+function commit() {
+  return `commit ${execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim()}`;
+}
+
+function setUps() {
+  const lines = [...used].map((name) => `- ${SUBJECTS[name].label}: ${SUBJECTS[name].setUp}.`);
+  return lines.join('\n');
 }

@@ -1,70 +1,63 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { once } from '../measure/rounds.mjs';
-
-/** Heartbeat period of a waiting client with the default options, ms: a third of livenessWindow. */
-const HEARTBEAT = 10_000 / 3;
-/** Of the holder, who is silent: its lease is fixed, and outlasts the measurement. */
-const FIXED_LEASE = 600_000;
-
-const LOADS = [
-  { name: 'oneLock', locks: 1, waiters: 1_000 },
-  { name: 'hundredLocks', locks: 100, waiters: 10 },
-];
-/** Those that poll are asked for what one of their waiters costs. */
-const PEER_LOAD = { name: 'oneLock', locks: 1, waiters: 100 };
-const PEER_TIME = 3_000;
+const MANY = 10_000;
+const FEW = 100;
+/** The longest period after which any of them renews its locks (redis-semaphore: 0.8 × 30 s). */
+const PERIOD = 24_000;
 
 /** @type {import('./index.mjs').Scenario} */
 export default {
   name: 'idle',
-  title: 'Waiters of one client, and nothing happens',
+  question: 'While nothing happens',
   how:
-    'A silent holder (another client, with a fixed lease); 1,000 waiters of one client at one lock, then 10 at each of 100 locks. Commands that ' +
-    'reach the server in a little less than 6 heartbeats (default options: 20 s), by second, by lock and heartbeat, by waiter and second. Peers: 100 waiters at one lock for 3 s.',
+    'One process holds 10,000 locks for 24 s: its commands and CPU, the CPU of Redis, and the memory of ' +
+    'each lock in the process (after garbage collection) and in Redis. raw and murlock do not renew: such ' +
+    'a lock is lost after 30 s. Then 100 callers wait for 3 s for a lock that another process holds. Then ' +
+    'the memory of each of 10,000 waiters, for libraries that do not poll.',
+  subjects: ['raw', 'ours', 'before', 'redis-semaphore', 'murlock'],
+  rounds: 1,
+  columns: {
+    perSecond: 'commands/s',
+    clientShare: 'client, % of a core',
+    serverShare: 'Redis, % of a core',
+    lockHeap: 'bytes a lock: client',
+    lockBytes: 'Redis',
+    waitingPerSecond: '100 waiters: commands/s',
+    waiterHeap: 'bytes a waiter: client',
+    waiterBytes: 'Redis',
+  },
 
-  columns: [
-    ['oneLockPerSecond', 'one lock, /s'],
-    ['oneLockPerLockAndHeartbeat', 'by heartbeat'],
-    ['oneLockPerWaiterAndSecond', 'by waiter and s'],
-    ['hundredLocksPerSecond', '100 locks, /s'],
-    ['hundredLocksPerLockAndHeartbeat', 'by lock and heartbeat'],
-  ],
-
-  async run(lab) {
-    const results = {};
-    for (const subject of lab.subjects.filter(({ crossProcess }) => crossProcess)) {
-      if (lab.quick && subject.name !== 'fair-lock') continue;
-      const measures = (results[subject.name] = {});
-      const ours = subject.name === 'fair-lock';
-      for (const load of ours ? LOADS.slice(0, lab.quick ? 1 : undefined) : [PEER_LOAD]) {
-        const beats = lab.quick ? 1 : 6;
-        const ms = ours ? beats * HEARTBEAT - 300 : PEER_TIME;
-        Object.assign(measures, await idle(lab, subject, load, ms));
-      }
-    }
-    return results;
+  async measure(lab, subject) {
+    const ms = lab.quick ? 4_000 : PERIOD;
+    const holder = await lab.worker(subject);
+    const held = await bytes(lab, subject, holder, () => holder.ask('holdMany', { count: MANY }));
+    const idle = await lab.gauge(subject, () => holder.ask('idle', { ms }));
+    await lab.clear();
+    const few = await wait(lab, subject, FEW);
+    const polling = await lab.gauge(subject, () => few.worker.ask('idle', { ms: 3_000 }));
+    await lab.clear();
+    const many = subject.tellsQueued ? await wait(lab, subject, MANY) : {};
+    return {
+      perSecond: (1_000 * idle.commands) / ms,
+      clientShare: idle.cpuUs / ms / 10,
+      serverShare: idle.serverUs / ms / 10,
+      lockHeap: held.heap / MANY,
+      lockBytes: held.server / MANY,
+      waitingPerSecond: polling.commands / 3,
+      waiterHeap: many.heap && many.heap / MANY,
+      waiterBytes: many.server && many.server / MANY,
+    };
   },
 };
 
-async function idle(lab, subject, { name, locks, waiters }, ms) {
-  const [holder, waiting] = await Promise.all([lab.worker(subject), lab.worker(subject)]);
-  const keys = Array.from({ length: locks }, (_, i) => `idle-${i}`);
-  try {
-    for (const key of keys) {
-      await holder.do('hold', { key, ...(subject.role === 'ours' && { leaseTime: FIXED_LEASE }) });
-      await waiting.do('enqueue', { key, count: waiters });
-    }
-    await lab.server.reset();
-    await sleep(ms);
-    const { calls } = await lab.server.commands(subject);
-    const perSecond = (1_000 * calls) / ms;
-    return {
-      [`${name}PerSecond`]: once(perSecond),
-      [`${name}PerLockAndHeartbeat`]: once(calls / Math.ceil(ms / HEARTBEAT) / locks),
-      [`${name}PerWaiterAndSecond`]: once(perSecond / locks / waiters),
-    };
-  } finally {
-    await lab.end(holder, waiting);
-    await lab.clear();
-  }
+async function wait(lab, subject, count) {
+  const [holder, worker] = [await lab.worker(subject), await lab.worker(subject)];
+  await holder.ask('hold', { key: 'awaited' });
+  const enqueue = () => worker.ask('enqueue', { key: 'awaited', count });
+  return { worker, ...(await bytes(lab, subject, worker, enqueue)) };
+}
+
+async function bytes(lab, subject, worker, work) {
+  const before = await worker.ask('memory');
+  const { serverBytes } = await lab.gauge(subject, work);
+  const after = await worker.ask('memory');
+  return { heap: after.heap - before.heap, server: serverBytes };
 }

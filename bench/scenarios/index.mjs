@@ -1,52 +1,34 @@
-import anatomy from './anatomy.mjs';
 import coldStart from './cold-start.mjs';
-import deadWaiters from './dead-waiters.mjs';
-import decorator from './decorator.mjs';
-import drain from './drain.mjs';
-import hotKey from './hot-key.mjs';
+import freeKey from './free-key.mjs';
+import handoff from './handoff.mjs';
 import idle from './idle.mjs';
-import memory from './memory.mjs';
-import permits from './permits.mjs';
-import pingPong from './ping-pong.mjs';
-import readWrite from './read-write.mjs';
-import renewals from './renewals.mjs';
-import routes from './route.mjs';
-import serverTime from './server-time.mjs';
-import sharedLine from './shared-line.mjs';
-import starvation from './starvation.mjs';
-import uncontended from './uncontended.mjs';
+import { deadWaiters, longLine } from './lines.mjs';
+import { hotRoute, route } from './routes.mjs';
+import { permits, readers } from './sharing.mjs';
 
 /**
  * @typedef {object} Scenario
  * @property {string} name
- * @property {string} title for people
+ * @property {string} question for people
  * @property {string} how it is measured
- * @property {readonly [measure: string, head: string][]} columns of its table
- * @property {'permits' | 'readers'} [labelledBy] the property of its subjects that names them here
- * @property {boolean} [slow] not done by --quick
- * @property {(lab: import('../environment/lab.mjs').Lab) => Promise<Record<string, Record<string, Measure>>>} run
- *   subject → measure
- *
- * @typedef {{ median: number, rounds: number[] }} Measure
+ * @property {readonly string[]} subjects the base of all ratios first
+ * @property {Record<string, string>} [labels] of subjects that are measured otherwise here
+ * @property {number} rounds
+ * @property {Record<string, string>} columns the name of each measure, and its heading
+ * @property {(lab: import('../lab.mjs').Lab, subject: import('../subjects.mjs').Subject) => Promise<Record<string, number>>} measure with
+ *   new processes, which the lab ends
  */
 
 /** @type {readonly Scenario[]} */
 export const SCENARIOS = [
-  ...routes,
+  freeKey,
   coldStart,
-  uncontended,
-  anatomy,
-  serverTime,
-  drain,
-  hotKey,
-  pingPong,
+  route,
+  hotRoute,
+  handoff,
+  longLine,
   deadWaiters,
-  starvation,
   permits,
-  readWrite,
-  sharedLine,
+  readers,
   idle,
-  renewals,
-  memory,
-  decorator,
 ];

@@ -96,7 +96,6 @@ export default defineConfig({
         items: [
           page('Architecture', '/architecture'),
           page('Protocol', '/protocol'),
-          page('All results of the bench', '/bench-results'),
           page('The claims of the README', '/readme-claims'),
           page('Findings', '/findings'),
           page('Decisions', '/decisions/'),

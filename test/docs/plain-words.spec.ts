@@ -9,8 +9,8 @@ const ALLOWED = [
   'where to lock, and where an event escapes the lock',
 ];
 
-/** Pages that the bench or the matrix writes, and the list of faults that were found. */
-const WRITTEN_BY_PROGRAMS = /^(bench-results|compatibility|findings)\.md$/;
+/** A page that the matrix writes, and the list of faults that were found. */
+const WRITTEN_BY_PROGRAMS = /^(compatibility|findings)\.md$/;
 
 const inDocs = (folder: string): string[] =>
   readdirSync(join(ROOT, folder))

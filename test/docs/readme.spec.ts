@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Redis } from 'ioredis';
 import ts from 'typescript';
 import { redisUrl } from '../support/redis.js';
-import { ROOT } from './pages.js';
+import { ROOT, textOf } from './pages.js';
 
 /** Of four orders in two processes, three are sold. */
 const OUTCOME = ['sold out', 'sold, 0 left', 'sold, 1 left', 'sold, 2 left'];
 
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const README = textOf('README.md');
 const example = /^```ts\n\/\/ shop\.ts\n([\s\S]*?)^```$/m.exec(README)?.[1] ?? '';
 
 describe('the first example of the README', () => {
@@ -56,3 +56,19 @@ describe('the first example of the README', () => {
     return output;
   }
 });
+
+test('the figures of what it costs stand together in a section of docs/performance.md', () => {
+  const [before = '', costs = '', after = ''] = README.split(/^(## What it costs\n[^]*?)(?=^## )/m);
+  const sections = textOf('docs/performance.md').split(/^## /m).map(figuresOf);
+  const measured = (line: string): boolean =>
+    sections.some((section) => figuresOf(line).every((figure) => section.includes(figure)));
+  const lines = costs.split('\n').filter((line) => figuresOf(line).length > 0);
+  expect(lines).not.toHaveLength(0);
+  expect(lines.filter((line) => !measured(line))).toEqual([]);
+  expect(before + after).not.toMatch(/\d (?:µs|%|×|requests)/); // where this test would not see it
+});
+
+/** Numbers, without those that are a part of a date, a version or a path. */
+function figuresOf(text: string): string[] {
+  return text.match(/(?<![\w.-])\d+(?:[.,]\d+)*(?![\w-]|\.\d)/g) ?? [];
+}

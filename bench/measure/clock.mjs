@@ -1,2 +1,0 @@
-/** The host's monotonic clock, ms: it compares between processes. */
-export const stamp = () => Number(process.hrtime.bigint()) / 1e6;
