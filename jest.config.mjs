@@ -49,7 +49,6 @@ const suites = {
   'test/faults': {},
   'test/topologies': {},
   'test/board': redis,
-  'test/site': {},
   'test/interop': setUp('interop/java.setup.mjs'),
   'test/recipes': setUp('recipes/installed.setup.mjs', 'recipes/installed.teardown.mjs'),
   'test/migration': {

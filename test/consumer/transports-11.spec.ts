@@ -1,4 +1,3 @@
-import { QUICK } from '../support/quick.js';
 import { describeTransports } from './transports.js';
 
 describeTransports({
@@ -10,14 +9,3 @@ describeTransports({
   websockets: '11.0.0',
   platformWs: '11.0.5', // the oldest of that major
 });
-if (!QUICK) {
-  describeTransports({
-    nest: '11',
-    ioredis: '6',
-    typescript: '5.9',
-    graphql: '13',
-    microservices: '11',
-    websockets: '11',
-    platformWs: '11',
-  });
-}

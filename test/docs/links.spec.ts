@@ -41,6 +41,15 @@ test.each(named)('%s names %s, which exists', (_, path) => {
   expect(existsSync(join(ROOT, path))).toBe(true);
 });
 
+/** As `core/engine/acquirer.ts` or `stores/redis/view/`. */
+const paths = [...textOf('docs/architecture.md').matchAll(/`([\w.-]+\/[\w./-]*)`/g)].map(
+  ([, path = '']) => path,
+);
+
+test.each([...new Set(paths)])('docs/architecture.md names %s, which exists', (path) => {
+  expect(['', 'lib', 'lib/stores'].some((base) => existsSync(join(ROOT, base, path)))).toBe(true);
+});
+
 /** npm shows the README with the links of the repository; other pages of the package have nothing around them. */
 const { files: packed } = JSON.parse(textOf('package.json')) as { files: string[] };
 const linksInPackage = links.filter(([page]) => packed.includes(page));
