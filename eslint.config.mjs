@@ -1,4 +1,5 @@
 import js from '@eslint/js';
+import globals from 'globals';
 import tseslint from 'typescript-eslint';
 
 /** A file has one idea. */
@@ -19,40 +20,11 @@ export default tseslint.config(
   js.configs.recommended,
   {
     files: ['**/*.mjs', '**/*.cjs'],
-    languageOptions: {
-      globals: Object.fromEntries(
-        [
-          'require',
-          'process',
-          'console',
-          'Buffer',
-          'URL',
-          'AbortController',
-          'AbortSignal',
-          'fetch',
-          'performance',
-        ]
-          .concat(
-            'setTimeout',
-            'clearTimeout',
-            'setInterval',
-            'clearInterval',
-            'setImmediate',
-            'queueMicrotask',
-          )
-          .map((name) => [name, 'readonly']),
-      ),
-    },
+    languageOptions: { globals: globals.node },
   },
   {
     files: ['lib/board/page/*.js'],
-    languageOptions: {
-      globals: Object.fromEntries(
-        ['document', 'location', 'addEventListener', 'scrollTo', 'requestAnimationFrame']
-          .concat('setTimeout', 'clearTimeout', 'fetch', 'EventSource', 'HTMLInputElement')
-          .map((name) => [name, 'readonly']),
-      ),
-    },
+    languageOptions: { globals: globals.browser },
     rules: { 'max-lines': ['error', { max: MAX_LINES }] },
   },
   {

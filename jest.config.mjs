@@ -1,12 +1,15 @@
 /** Jest is run as native ESM (`npm run jest`); swc does not type-check, `tsc --noEmit` does. */
+const ioredis5 = process.env.IOREDIS === '5';
+
 const common = {
   testEnvironment: 'node',
-  roots: ['<rootDir>/test', '<rootDir>/sample-app'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^nestjs-fair-lock$': '<rootDir>/lib/index.ts',
     '^nestjs-fair-lock/(?!package\\.json)(.+)$': '<rootDir>/lib/$1/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
+    // As where ioredis 5 is installed: the lock's own connections are of it, too.
+    ...(ioredis5 && { '^ioredis$': '<rootDir>/node_modules/ioredis5' }),
   },
   transform: {
     '^.+\\.ts$': [
@@ -24,32 +27,47 @@ const common = {
   },
 };
 
-const inTest = (folder) => `test/${folder}`;
-
-const project = (name, folders, more) => ({
-  ...common,
-  displayName: name,
-  testMatch: folders.map((folder) => `<rootDir>/${folder}/**/*.spec.ts`),
-  ...more,
+const setUp = (setup, teardown) => ({
+  globalSetup: `<rootDir>/test/${setup}`,
+  ...(teardown && { globalTeardown: `<rootDir>/test/${teardown}` }),
 });
+const redis = setUp('support/redis.setup.ts', 'support/redis.teardown.ts');
+
+/** A suite is a folder; it has what all its files need. `npm test` runs some of them (package.json), `.ci/run` all. */
+const suites = {
+  'test/unit': {},
+  'test/types': setUp('types/installed.setup.mjs'),
+  'test/contract': redis,
+  'test/integration': redis,
+  'test/nest': redis,
+  'test/docs': redis,
+  'test/simulation': redis,
+  'test/museum': {},
+  'test/explore': {},
+  'test/upgrade': redis,
+  'sample-app': redis,
+  'test/faults': {},
+  'test/topologies': {},
+  'test/board': redis,
+  'test/interop': setUp('interop/java.setup.mjs'),
+  'test/recipes': setUp('recipes/installed.setup.mjs', 'recipes/installed.teardown.mjs'),
+  'test/migration': {
+    ...setUp('migration/installed.setup.mjs', 'support/redis.teardown.ts'),
+    modulePathIgnorePatterns: ['<rootDir>/test/migration/node_modules'],
+  },
+  'test/consumer': setUp('consumer/tarball.setup.mjs', 'consumer/tarball.teardown.mjs'),
+};
 
 export default {
   maxWorkers: 2,
-  testTimeout: 120_000,
+  testTimeout: 180_000,
   coverageProvider: 'v8',
   collectCoverageFrom: ['lib/**/*.ts', '!lib/**/*.generated.ts'],
-  projects: [
-    project('no redis', ['unit', 'museum', 'explore'].map(inTest)),
-    project('types', ['types'].map(inTest), {
-      globalSetup: '<rootDir>/test/types/installed.setup.mjs',
-    }),
-    project(
-      'redis',
-      [...['contract', 'docs', 'integration', 'nest', 'simulation'].map(inTest), 'sample-app'],
-      {
-        globalSetup: '<rootDir>/test/support/redis.setup.ts',
-        globalTeardown: '<rootDir>/test/support/redis.teardown.ts',
-      },
-    ),
-  ],
+  projects: Object.entries(suites).map(([folder, more]) => ({
+    ...common,
+    displayName: folder.replace('test/', ''),
+    roots: [`<rootDir>/${folder}`],
+    testMatch: ['**/*.spec.ts'],
+    ...more,
+  })),
 };

@@ -1,10 +1,15 @@
+import { jest } from '@jest/globals';
 import { type INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
+import { FairLockService } from 'nestjs-fair-lock';
 import { type FairLockProbe, FairLockTestingModule } from 'nestjs-fair-lock/testing';
 import { AppModule } from './app.module.js';
+import { ShopData } from './data/shop-data.js';
 import { validateEnvironment } from './environment.js';
+import { Journal } from './journal.js';
 import { describeApi } from './open-api.js';
 import { Settings } from './settings.js';
+import { RestockJob } from './stock/restock.job.js';
 
 let app: INestApplication;
 let url: string;
@@ -58,4 +63,40 @@ test('the board is there', async () => {
   const answer = await fetch(`${url}/locks`);
   expect(answer.status).toBe(200);
   expect(await answer.text()).toContain('<html');
+});
+
+test('health is good while locks can be had', async () => {
+  const answer = await fetch(`${url}/health`);
+  expect(answer.status).toBe(200);
+  expect(await answer.json()).toMatchObject({ details: { locks: { status: 'up' } } });
+});
+
+test('transfers in both directions neither deadlock nor lose money', async () => {
+  for (const name of ['ann', 'bob']) await post(`/accounts/${name}/deposits`, { cents: 1_000 });
+  await Promise.all(
+    Array.from({ length: 10 }, () => [
+      post('/accounts/ann/transfers/bob', { cents: 10 }),
+      post('/accounts/bob/transfers/ann', { cents: 20 }),
+    ]).flat(),
+  );
+  expect(await (await fetch(`${url}/accounts/ann`)).json()).toEqual({ balance: 1_100 });
+  expect(await (await fetch(`${url}/accounts/bob`)).json()).toEqual({ balance: 900 });
+});
+
+test('a late write of a price is refused by its token', async () => {
+  const stale = await app.get(FairLockService).withLock('price:lamp', ({ token }) => token ?? 0);
+  await fetch(`${url}/prices/lamp`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ cents: 1_990 }),
+  });
+  await expect(app.get(ShopData).writeFenced('price:lamp', 990, stale)).rejects.toThrow('comes too late');
+  expect(await (await fetch(`${url}/prices/lamp`)).json()).toEqual({ cents: 1_990 });
+});
+
+test('the nightly job restocks once, also where the clock of another instance is late', async () => {
+  const note = jest.spyOn(app.get(Journal), 'note');
+  await app.get(RestockJob).restock();
+  await app.get(RestockJob).restock();
+  expect(note.mock.calls.filter(([event]) => event === 'restocking')).toHaveLength(1);
 });

@@ -1,6 +1,6 @@
 /**
  * The lock at work: `npm run demo`. Three processes of the sample app, sixty orders for one product in a known order,
- * and one of the processes is killed with the lock in its hands. `npm run demo -- --json` ends with the figures as JSON;
+ * and one of the processes is killed with the lock in its hands.
  * `npm run demo -- --keep` leaves the shop open, with customers, and prints the address of its board.
  */
 import { randomBytes } from 'node:crypto';
@@ -17,9 +17,7 @@ import { summarize } from './demo/summary.mjs';
 /** Milliseconds from the opening of the shop to the summary: many times what it takes. */
 const TIME_LIMIT = 120_000;
 
-const { json, keep } = parseArgs({
-  options: { json: { type: 'boolean', default: false }, keep: { type: 'boolean', default: false } },
-}).values;
+const { keep } = parseArgs({ options: { keep: { type: 'boolean', default: false } } }).values;
 const screen = new Screen(process.stdout);
 const log = new EventLog();
 const instances = [];
@@ -36,11 +34,11 @@ const finding = findStore(`fair-lock-demo-${randomBytes(4).toString('hex')}`);
 try {
   await Promise.race([perform(), endOf(curtain.signal)]);
   if (keep) {
-    conclude(await finding);
+    conclude();
     await Promise.race([linger(), once(curtain.signal, 'abort')]);
   }
   await leave();
-  if (!keep) conclude(await finding);
+  if (!keep) conclude();
 } catch (error) {
   process.exitCode = 1;
   screen.alarm(`\n${error.message}`);
@@ -52,11 +50,7 @@ async function perform() {
   const store = await finding;
   curtain.signal.throwIfAborted();
   limit = setTimeout(() => curtain.abort(new Error('The demo took too long.')), TIME_LIMIT).unref();
-  screen.print(
-    store.kind === 'redis'
-      ? `${store.version} (${store.source})`
-      : `The memory store in one process: several processes, a crash and the recovery are not shown. ${store.why}`,
-  );
+  screen.print(`${store.version} (${store.source})`);
   log.on('said', ({ instance, text }) => screen.print(`  ${screen.name(instance)} says: ${text}`));
 
   const stage = { store, env: environment(store), instances, log, screen, signal: curtain.signal };
@@ -64,7 +58,7 @@ async function perform() {
   const narrator = new Narrator(log, screen);
   const answers = await formLine(stage);
   narrator.heading();
-  if (store.kind === 'redis') await killHolder({ ...stage, narrator });
+  await killHolder({ ...stage, narrator });
   await Promise.all(answers);
   await narrator.printed;
 }
@@ -93,10 +87,8 @@ async function leave() {
   }
 }
 
-function conclude({ kind, version = null }) {
-  const { figures, good } = summarize(log, screen, STOCK);
-  if (!good) process.exitCode = 1;
-  if (json) screen.print(JSON.stringify({ store: kind, redis: version, ...figures }));
+function conclude() {
+  if (!summarize(log, screen, STOCK)) process.exitCode = 1;
 }
 
 async function endOf(signal) {

@@ -1,7 +1,6 @@
 /**
  * Embeds `lib/stores/<store>/scripts/*.lua` into `lib/stores/<store>/scripts/scripts.generated.ts`, which is committed.
- * A string survives every bundler and module format; a file beside the code does not. The file imports nothing: ES modules get it from
- * the CommonJS half (tools/build-cjs.mjs), whose `require` of a module of Node a bundler cannot write into an ES module.
+ * A string survives every bundler and module format; a file beside the code does not. No package knows the includes and the headers.
  *
  * A script begins with its contract, a comment whose KEYS section numbers the keys:
  *

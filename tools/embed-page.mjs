@@ -1,6 +1,6 @@
 /**
  * Writes the files of the board's page into a TypeScript file, so that they are found in both module formats and by
- * bundlers. `--check` only compares.
+ * bundlers: plugins that inline files work for one bundler each, and not under jest. `--check` only compares.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { extname, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Where the `redis-server` program comes from: REDIS_SERVER, else the PATH, else the system's package manager. */
+/** Where the `redis-server` program comes from: REDIS_SERVER, else the PATH, else Debian's package. */
 import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -10,8 +10,6 @@ const SERVERS = ['redis-server', 'valkey-server'];
 
 /** With this file Debian's package scripts leave services alone: the port 6379 stays free. */
 const DEBIAN_SERVICE_POLICY = '/usr/sbin/policy-rc.d';
-
-const INSTALLERS = { 'apt-get': installByApt, apk: installByApk, dnf: installByDnf };
 
 const INSTALL_TIMEOUT = 180_000;
 
@@ -30,17 +28,16 @@ export async function redisServerBinary() {
   const present = firstOnPath(SERVERS);
   if (present !== undefined) return present;
 
-  const manager = firstNameOnPath(Object.keys(INSTALLERS));
-  const mayInstall = process.getuid?.() === 0 && manager !== undefined;
-  const failure = mayInstall ? await INSTALLERS[manager]().then(() => undefined, String) : undefined;
+  const mayInstall = process.getuid?.() === 0 && presentBinary('apt-get') !== undefined;
+  const failure = mayInstall ? await installByApt().then(() => undefined, String) : undefined;
 
   const installed = firstOnPath(SERVERS);
   if (installed !== undefined) return installed;
   throw new Error(
     'No redis-server found: there is no redis-server or valkey-server on the PATH, and ' +
       (mayInstall
-        ? `${manager} could not install one (${failure ?? 'it brought no server program'}).`
-        : 'it can only be installed from here by root with apt-get, apk or dnf. Please install Redis 6.2 or newer.'),
+        ? `apt-get could not install one (${failure ?? 'it brought no server program'}).`
+        : 'it can only be installed from here by root with apt-get. Please install Redis 6.2 or newer.'),
   );
 }
 
@@ -58,24 +55,10 @@ async function installByApt() {
   }
 }
 
-async function installByApk() {
-  await run('apk', ['add', '--no-cache', 'redis'], { timeout: INSTALL_TIMEOUT });
-}
-
-/** Newer Fedora and RHEL ship Valkey in place of Redis. */
-async function installByDnf() {
-  const dnf = (name) => run('dnf', ['install', '-y', name], { timeout: INSTALL_TIMEOUT });
-  await dnf('redis').catch(() => dnf('valkey'));
-}
-
 /** A folder that comes first on the PATH wins, whichever of the programs it has. */
 function firstOnPath(names) {
   const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
   return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);
-}
-
-function firstNameOnPath(names) {
-  return names.find((name) => firstOnPath([name]) !== undefined);
 }
 
 function isExecutable(file) {

@@ -1,5 +1,5 @@
 /**
- * A Redis for the tests and the demo: REDIS_URL, else the program that REDIS_SERVER names, else a container, else a
+ * A Redis for the tests and the demo, which no package finds in all of these places: REDIS_URL, else the program that REDIS_SERVER names, else a container, else a
  * redis-server of this machine, installed if need be and allowed.
  */
 import { once } from 'node:events';

@@ -96,10 +96,7 @@ export default defineConfig({
         items: [
           page('Architecture', '/architecture'),
           page('Protocol', '/protocol'),
-          page('The claims of the README', '/readme-claims'),
-          page('Findings', '/findings'),
           page('Decisions', '/decisions/'),
-          page('Proposals to ioredis', '/upstream'),
         ],
       },
     ].map((group) => ({ ...group, items: group.items.filter(exists) })),

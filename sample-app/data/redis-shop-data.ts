@@ -1,6 +1,5 @@
 import { type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { type Parcel } from '../shipping/parcel.js';
 import { ShopData, StaleWriteError } from './shop-data.js';
 
 /** The token is compared where the data is, in one step with the write: anywhere else the check itself could be late. */
@@ -9,7 +8,7 @@ const WRITE_FENCED = `
   redis.call('HSET', KEYS[1], 'value', ARGV[1], 'token', ARGV[2])
   return 1`;
 
-/** In Redis: a hash a number, with its value and the highest token that wrote it; the outbox is a list. */
+/** In Redis: a hash for each number, with its value and the highest token that wrote it. */
 export class RedisShopData extends ShopData implements OnApplicationShutdown {
   private readonly redis: Redis;
 
@@ -27,20 +26,10 @@ export class RedisShopData extends ShopData implements OnApplicationShutdown {
     return Number((await this.redis.hget(this.keyOf(name), 'value')) ?? 0);
   }
 
-  async write(numbers: Readonly<Record<string, number>>, parcel?: Parcel): Promise<void> {
+  async write(numbers: Readonly<Record<string, number>>): Promise<void> {
     const transaction = this.redis.multi();
     for (const [name, value] of Object.entries(numbers)) transaction.hset(this.keyOf(name), 'value', value);
-    if (parcel) transaction.rpush(this.keyOf('outbox'), JSON.stringify(parcel));
     for (const [error] of (await transaction.exec()) ?? []) if (error) throw error;
-  }
-
-  async outbox(): Promise<Parcel[]> {
-    const rows = await this.redis.lrange(this.keyOf('outbox'), 0, -1);
-    return rows.map((row) => JSON.parse(row) as Parcel);
-  }
-
-  async handedOver(parcel: Parcel): Promise<void> {
-    await this.redis.lrem(this.keyOf('outbox'), 1, JSON.stringify(parcel));
   }
 
   async writeFenced(name: string, value: number, token: number): Promise<void> {

@@ -1,8 +1,7 @@
 import { ConflictException } from '@nestjs/common';
-import { type Parcel } from '../shipping/parcel.js';
 
 /**
- * The shop's numbers, by name: stock, sales, balances, prices; and its outbox. All instances share them.
+ * The shop's numbers, by name: stock, sales, balances, prices. All instances share them.
  *
  * Deliberately naive, as most data is: reading and writing are two steps, and nothing here knows of locks. Code that reads,
  * thinks and writes without a lock overwrites what others wrote meanwhile.
@@ -11,18 +10,8 @@ export abstract class ShopData {
   /** 0 if it was never written. */
   abstract read(name: string): Promise<number>;
 
-  /**
-   * Writes all of it in one transaction, or nothing.
-   *
-   * @param parcel goes into the outbox: a crash cannot come between an order and what has to be shipped for it
-   */
-  abstract write(numbers: Readonly<Record<string, number>>, parcel?: Parcel): Promise<void>;
-
-  /** The parcels in the outbox, oldest first. */
-  abstract outbox(): Promise<Parcel[]>;
-
-  /** Takes a parcel out of the outbox: it is where it was to go. */
-  abstract handedOver(parcel: Parcel): Promise<void>;
+  /** Writes all of it in one transaction, or nothing. */
+  abstract write(numbers: Readonly<Record<string, number>>): Promise<void>;
 
   /**
    * Writes with the fencing token of a lock, which rises with every holder: a holder that lost the lock without noticing

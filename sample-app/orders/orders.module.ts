@@ -1,13 +1,11 @@
 import { Module } from '@nestjs/common';
-import { ShippingModule } from '../shipping/shipping.module.js';
 import { StockModule } from '../stock/stock.module.js';
 import { OrdersController } from './orders.controller.js';
 import { OrdersService } from './orders.service.js';
-import { OutboxRelay } from './outbox-relay.js';
 
 @Module({
-  imports: [StockModule, ShippingModule],
+  imports: [StockModule],
   controllers: [OrdersController],
-  providers: [OrdersService, OutboxRelay],
+  providers: [OrdersService],
 })
 export class OrdersModule {}

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { FairLocked, FairLockService } from 'nestjs-fair-lock';
 import { ShopData } from '../data/shop-data.js';
@@ -24,13 +23,10 @@ export class OrdersService {
   /**
    * Orders for one product are served one at a time, first come, first served, whichever instance they came to. The lock
    * is here and not at the route, so that every caller has it.
-   *
-   * All that an order changes is written at once, with the parcel in the outbox: were the parcel added to the queue here, a
-   * crash between the two would lose it. `OutboxRelay` adds it.
    */
   @FairLocked('product:<0.productId>')
   async place(order: Order): Promise<Receipt> {
-    const { productId, quantity, customer } = order;
+    const { productId, quantity } = order;
     const { token } = requireLock(this.locks, `product:${productId}`);
     this.journal.note('order begun', { ...order, token });
     let sold = 0;
@@ -39,10 +35,7 @@ export class OrdersService {
       const before = await this.data.read(`sold:${productId}`);
       // A process that was stopped for longer than its lease wakes up here without the lock.
       requireLock(this.locks, `product:${productId}`);
-      await this.data.write(
-        { [`stock:${productId}`]: left, [`sold:${productId}`]: before + quantity },
-        { id: randomUUID(), productId, quantity, customer },
-      );
+      await this.data.write({ [`stock:${productId}`]: left, [`sold:${productId}`]: before + quantity });
       sold = quantity;
       return { ...order, left };
     } finally {

@@ -3,9 +3,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import { FairLockModule, type FairLockModuleOptions, FairLockService } from 'nestjs-fair-lock';
 import { FairLockBoardModule } from 'nestjs-fair-lock/board';
-import { type Cluster } from 'ioredis';
 import { type Browser, type Page } from 'playwright-core';
-import { RedisCluster } from '../support/cluster.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { deferred } from '../support/waiting.js';
 import { complaintsOf, launchChromium } from './chromium.js';
@@ -113,28 +111,4 @@ test("shows them with store: 'redisson', which has no token by which a lock coul
   await line.secondBegins;
   await line.endSecond();
   expect(complaints).toEqual([]);
-});
-
-describe('on a Redis Cluster', () => {
-  let cluster: RedisCluster;
-  const clients: Cluster[] = [];
-  beforeAll(async () => {
-    cluster = await RedisCluster.start(3, 0);
-  });
-  afterAll(async () => {
-    for (const client of clients) client.disconnect();
-    await cluster.stop();
-  });
-  const client = () => {
-    const made = cluster.client();
-    clients.push(made);
-    return made;
-  };
-
-  test('shows holders and waiters of two applications, and takes a lock from its holder', async () => {
-    const line = await showLine(() => ({ redis: client() }));
-    await forceRelease(line);
-    await line.endSecond();
-    expect(complaints).toEqual([]);
-  });
 });

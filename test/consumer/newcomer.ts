@@ -1,11 +1,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { redisUrl } from '../support/redis.js';
+import { freePort, redisUrl } from '../support/redis.js';
 import { within } from '../support/waiting.js';
 
 const run = promisify(execFile);
@@ -120,11 +119,3 @@ const COMPILER_OPTIONS = {
   rootDir: 'src',
   outDir: 'dist',
 };
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0);
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  return port;
-}

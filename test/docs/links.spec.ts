@@ -1,7 +1,18 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { linksOf, namedPagesOf } from '../../tools/page-links.mjs';
 import { pages, ROOT, textOf } from './pages.js';
+
+/** Links to other files, `[text](path#anchor)`, without pictures, addresses elsewhere and what stands in code. */
+function linksOf(page: string): string[] {
+  const prose = textOf(page).replaceAll(/^ *```[^]*?^ *```$|`[^`\n]*`/gm, '');
+  return [...prose.matchAll(/(?<!!)\[(?:[^\]]|!\[[^\]]*\])*\]\(([^)\s]+)\)/g)]
+    .map(([, link = '']) => link)
+    .filter((link) => !/^(https?:|mailto:)/.test(link));
+}
+
+/** Pages that are named by their path in the repository, as in `docs/protocol.md`. */
+const namedPagesOf = (page: string): string[] =>
+  [...textOf(page).matchAll(/`((?:docs\/[\w/-]+|\w+\/README|[A-Z]+)\.md)`/g)].map(([, path = '']) => path);
 
 /** Headings as GitHub makes anchors of them, and as VitePress does. */
 function anchorsOf(page: string): string[] {
@@ -15,7 +26,7 @@ function anchorsOf(page: string): string[] {
   });
 }
 
-const links = pages().flatMap((page) => linksOf(textOf(page)).map((link) => [page, link] as const));
+const links = pages().flatMap((page) => linksOf(page).map((link) => [page, link] as const));
 
 test.each(links)('%s links to %s, which exists', (page, link) => {
   const [path = '', anchor] = link.split('#');
@@ -24,8 +35,26 @@ test.each(links)('%s links to %s, which exists', (page, link) => {
   if (anchor !== undefined) expect(anchorsOf(target)).toContain(anchor);
 });
 
-const named = pages().flatMap((page) => namedPagesOf(textOf(page)).map((path) => [page, path] as const));
+const named = pages().flatMap((page) => namedPagesOf(page).map((path) => [page, path] as const));
 
 test.each(named)('%s names %s, which exists', (_, path) => {
   expect(existsSync(join(ROOT, path))).toBe(true);
+});
+
+/** As `core/engine/acquirer.ts` or `stores/redis/view/`. */
+const paths = [...textOf('docs/architecture.md').matchAll(/`([\w.-]+\/[\w./-]*)`/g)].map(
+  ([, path = '']) => path,
+);
+
+test.each([...new Set(paths)])('docs/architecture.md names %s, which exists', (path) => {
+  expect(['', 'lib', 'lib/stores'].some((base) => existsSync(join(ROOT, base, path)))).toBe(true);
+});
+
+/** npm shows the README with the links of the repository; other pages of the package have nothing around them. */
+const { files: packed } = JSON.parse(textOf('package.json')) as { files: string[] };
+const linksInPackage = links.filter(([page]) => packed.includes(page));
+
+test.each(linksInPackage)('%s, which is packed, links to %s, which is packed too', (page, link) => {
+  const [path = ''] = link.split('#');
+  if (path !== '') expect([...packed, 'README.md']).toContain(normalize(join(dirname(page), path)));
 });

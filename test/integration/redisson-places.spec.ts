@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
-import { RedissonWire } from '../support/redisson-wire.js';
+import { RedissonWire } from './redisson-wire.js';
 import { SOON } from '../support/waiting.js';
 
 const NOON = Date.UTC(2030, 0, 1, 12);

@@ -4,30 +4,24 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const MAIN = 'jest.config.mjs';
-const FAULTS = 'test/faults/jest.config.mjs';
-
 /** In the order of the table's columns; `quick`: also a part of the short run. */
 export const SUITES = [
-  { name: 'contract (redis)', config: MAIN, files: ['test/contract/redis.spec.ts'], quick: true },
-  { name: 'contract (redisson)', config: MAIN, files: ['test/contract/redisson.spec.ts'] },
-  { name: 'models', config: MAIN, files: ['test/contract/redis-model', 'test/contract/redisson-model'] },
+  { name: 'contract (redis)', files: ['test/contract/redis.spec.ts'], quick: true },
+  { name: 'contract (redisson)', files: ['test/contract/redisson.spec.ts'] },
+  { name: 'models', files: ['test/contract/redis-model', 'test/contract/redisson-model'] },
   {
     name: 'script rules',
-    config: MAIN,
     files: ['test/integration/script-rules.spec.ts'],
     quick: true,
   },
   {
     name: 'start-up check',
-    config: MAIN,
     files: ['test/integration/start-up-check.spec.ts'],
     quick: true,
   },
-  { name: 'ACL rules', config: FAULTS, files: ['test/faults/rights'], quick: true },
+  { name: 'ACL rules', files: ['test/faults/rights'], quick: true },
   {
     name: 'kills and restarts',
-    config: FAULTS,
     files: ['test/faults/killed-processes.spec.ts', 'test/faults/restarts.spec.ts'],
     newest: true,
   },
@@ -35,21 +29,13 @@ export const SUITES = [
 
 /** Runs these suites on the server that this program is: passed and failed by name. What jest prints goes to stderr. */
 export async function runSuites(suites, program, folder) {
-  const results = suites.map(({ name }) => [name, { passed: 0, failed: 0 }]);
-  for (const config of new Set(suites.map((suite) => suite.config))) {
-    const some = suites.filter((suite) => suite.config === config);
-    await runJest(config, some, program, folder, new Map(results));
-  }
-  return Object.fromEntries(results);
-}
-
-async function runJest(config, suites, program, folder, results) {
+  const results = new Map(suites.map(({ name }) => [name, { passed: 0, failed: 0 }]));
   const report = join(folder, `report-${process.hrtime.bigint()}.json`);
   const files = suites.flatMap((suite) => suite.files);
   const jest = spawn(
     process.execPath,
     [
-      ...['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--config', config, ...files],
+      ...['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', ...files],
       ...['--silent', '--json', `--outputFile=${report}`],
     ],
     // A Redis of the environment would take the place of the one that is tested.
@@ -69,4 +55,5 @@ async function runJest(config, suites, program, folder, results) {
   }
   const failed = suites.some(({ name }) => results.get(name).failed > 0);
   if (code !== 0 && !failed) results.get(suites[0].name).failed += 1; // jest itself
+  return Object.fromEntries(results);
 }

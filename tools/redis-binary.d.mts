@@ -1,2 +1,0 @@
-export function presentBinary(name: string): string | undefined;
-export function redisServerBinary(): Promise<string>;
