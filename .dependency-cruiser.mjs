@@ -31,7 +31,7 @@ const HALLS = {
     ['view', 'peers', 'scripts', 'start-up'],
   ],
   'lib/stores/redis': [['scripts'], ['commands'], ['view', 'replication']],
-  'lib/stores/redisson': [['scripts'], ['commands'], ['view']],
+  'lib/stores/redisson': [['scripts']],
   'lib/cli': [['call'], ['commands']],
 };
 
