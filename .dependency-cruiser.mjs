@@ -28,10 +28,10 @@ const HALLS = {
     ['server'],
     ['connection'],
     ['commands'],
-    ['view', 'peers', 'scripts', 'start-up'],
+    ['peers', 'scripts', 'start-up'],
   ],
   'lib/stores/redis': [['scripts']],
-  'lib/stores/redisson': [['scripts'], ['commands'], ['view']],
+  'lib/stores/redisson': [['scripts']],
   'lib/cli': [['call'], ['commands']],
 };
 

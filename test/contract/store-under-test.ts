@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { LockTimeoutError } from '../../lib/core/errors/errors.js';
 import { type Grant, type LockSnapshot, type LockStore } from '../../lib/core/port/lock-store.js';
 import { deferred, eventually, within, SOON } from '../support/waiting.js';
 import { ask, type Asked } from '../support/ask.js';
@@ -143,6 +144,9 @@ export class Bench {
   }
 }
 
+/** An error waits this long (ms) for the server to tell what blocked the request; then it does without. */
+const BLOCKER_TIME = 100;
+
 export type TestRequestOptions = Partial<Omit<Asked, 'key'>>;
 
 /** One request to a store, and what became of it. */
@@ -150,6 +154,7 @@ export class TestRequest {
   private readonly grant: Promise<Grant>;
   private readonly acknowledged = deferred<number>();
   private readonly controller = new AbortController();
+  private readonly since = performance.now();
   /** What the store said so far: nothing, that it waits behind so many, that it has the lock, or the refusal. */
   outcome: 'sent' | 'queued' | 'granted' | { readonly refused: unknown } = 'sent';
 
@@ -203,6 +208,14 @@ export class TestRequest {
     if (result.status === 'rejected') return result.reason;
     await result.value.release();
     throw new Error(`The lock ${JSON.stringify(this.key.slice(0, 50))} was granted.`);
+  }
+
+  /** What its error says of its blocker, when its wait time is over. Undefined if the server took too long to tell. */
+  async blockedBy(): Promise<LockTimeoutError['blockedBy'] | undefined> {
+    const error = await this.refused();
+    if (!(error instanceof LockTimeoutError)) throw error;
+    const late = performance.now() - this.since - error.waitTime;
+    return late < BLOCKER_TIME ? error.blockedBy : undefined;
   }
 
   async settled(): Promise<PromiseSettledResult<Grant>> {

@@ -3,20 +3,18 @@ import { Redis } from 'ioredis';
 import { CommandConnection } from '../../lib/stores/redis-client/commands/command-connection.js';
 import { openConnection } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { Retry } from '../../lib/stores/redis-client/commands/retry.js';
-import { ServerClocks } from '../../lib/stores/redis-client/server/server-clock.js';
-import { LockCommands } from '../../lib/stores/redisson/commands/lock-commands.js';
-import type { AcquireReply, LeaveReply, ReleaseReply } from '../../lib/stores/redisson/commands/reply.js';
-import { type LineKeys, lineKeys } from '../../lib/stores/redisson/commands/line-keys.js';
-import { timing } from '../../lib/stores/redisson/commands/timing.js';
+import {
+  type AcquireReply,
+  type LeaveReply,
+  RedissonCommands,
+  type ReleaseReply,
+  type WireRequest,
+} from '../../lib/stores/redisson/commands.js';
+import { type LineKeys, lineKeys } from '../../lib/stores/redisson/keys.js';
 import { databaseUrl, type RawLock, readLock } from '../support/redisson.js';
 
 /** What a request asks with; everything has a default. */
-export interface WireRequest {
-  readonly wait?: number;
-  readonly leaseTime?: number;
-  readonly tries?: boolean;
-  readonly maxQueue?: number;
-}
+export type Asked = Partial<Omit<WireRequest, 'id'>>;
 
 /** The scripts of the redisson store on one lock, with the clock of its clients in the hands of the test. */
 export class RedissonWire {
@@ -27,9 +25,9 @@ export class RedissonWire {
   private constructor(
     readonly name: string,
     readonly redis: Redis,
-    readonly commands: LockCommands,
+    readonly commands: RedissonCommands,
     private readonly connection: CommandConnection,
-    private readonly defaults: Required<WireRequest>,
+    private readonly defaults: Omit<WireRequest, 'id'>,
   ) {
     this.keys = lineKeys(name, false);
   }
@@ -47,17 +45,14 @@ export class RedissonWire {
     const connection = new CommandConnection(openConnection(url, 'commands'), 1_000);
     connection.connect();
     await connection.whenReady(5_000);
-    const times = timing(defaults.leaseTime, defaults.wait, 1_000);
-    const clocks = new ServerClocks(() => undefined);
-    const client = { connection, retry: new Retry(connection), clocks };
-    const commands = new LockCommands(client, times, 'PUBLISH');
-    const wire = new RedissonWire(name, new Redis(url), commands, connection, {
+    const client = { connection, retry: new Retry(connection) };
+    const options = { lockWatchdogTimeout: defaults.leaseTime, commandTimeout: 1_000 };
+    const commands = new RedissonCommands(client, options, 'PUBLISH');
+    return new RedissonWire(name, new Redis(url), commands, connection, {
       tries: false,
       maxQueue: Infinity,
       ...defaults,
     });
-    await commands.inspect(wire.keys, 0); // learns the server's time
-    return wire;
   }
 
   async close(): Promise<void> {
@@ -72,12 +67,12 @@ export class RedissonWire {
     jest.spyOn(Date, 'now').mockImplementation(() => this.clientTime);
   }
 
-  request(id: string, options: WireRequest = {}): Required<WireRequest> & { readonly id: string } {
+  request(id: string, options: Asked = {}): WireRequest {
     return { id, ...this.defaults, ...options };
   }
 
-  ask(id: string, options?: WireRequest): Promise<AcquireReply> {
-    return this.commands.acquire(this.keys, this.request(id, options), performance.now() + 1_000);
+  ask(id: string, options?: Asked): Promise<AcquireReply> {
+    return this.commands.acquire(this.keys, this.request(id, options));
   }
 
   leave(id: string, wait = this.defaults.wait): Promise<LeaveReply> {
@@ -85,7 +80,7 @@ export class RedissonWire {
   }
 
   release(id: string): Promise<ReleaseReply> {
-    return this.commands.release(this.keys, id, this.defaults.leaseTime, 0);
+    return this.commands.release(this.keys, this.request(id));
   }
 
   state(): Promise<RawLock> {

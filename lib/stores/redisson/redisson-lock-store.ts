@@ -8,30 +8,20 @@ import {
   type StoreHealth,
 } from '../../core/port/lock-store.js';
 import type { Peers } from '../../core/port/peers.js';
+import type { Wait } from '../../core/port/wait.js';
 import { openConnection, type RedisSource } from '../redis-client/connection/redis-source.js';
 import { LockDrivers, StoreClient } from '../redis-client/store-client.js';
-import { LockCommands } from './commands/lock-commands.js';
-import { lineKeys, type LineKeys } from './commands/line-keys.js';
-import { toSnapshot } from './lock-snapshot.js';
-import type { Wait } from '../../core/port/wait.js';
-import { RedissonDriver, type ClientContext } from './redisson-driver.js';
+import { atMost } from '../redis-client/server/time-limit.js';
+import type { Client, RedissonOptions } from './client.js';
+import { RedissonCommands } from './commands.js';
+import { lineKeys, type LineKeys } from './keys.js';
+import { RedissonLock } from './redisson-lock.js';
 import { REQUIRED } from './required-commands.js';
-import { timing } from './commands/timing.js';
+import { toSnapshot } from './snapshot.js';
 import { WakeUps } from './wake-ups.js';
 
-export interface RedissonLockStoreOptions {
+export interface RedissonLockStoreOptions extends RedissonOptions {
   readonly redis: RedisSource;
-  /** Milliseconds for which Redis keeps a grant that its holder does not renew. Redisson's name and default: 30,000. */
-  readonly lockWatchdogTimeout: number;
-  /**
-   * Milliseconds after which a waiter without a wait time counts as dead once it is the first in line. Must be the same in Java.
-   * Redisson's name and default: 300,000.
-   */
-  readonly fairLockWaitTimeout: number;
-  /** Milliseconds within which a command must be answered. */
-  readonly commandTimeout: number;
-  /** Called with warnings for the operator; they never contain credentials. */
-  readonly onWarning: (message: string) => void;
 }
 
 /**
@@ -48,21 +38,20 @@ export class RedissonLockStore implements LockStore {
     "The store redisson serves one holder at a time, as its wire format has it, so permits and mode: 'read' cannot work there. " +
     "Use the store 'redis', or leave these options out.";
 
-  private readonly drivers = new LockDrivers(
-    (key, forget) => new RedissonDriver(key, this.keysOf(key), this.context, forget),
-  );
-  /** The driver of each request, by its name in Redis, which is all that a message contains. */
-  private readonly driverOf = new Map<string, RedissonDriver>();
+  private readonly locks = new LockDrivers((key, forget) => this.newLock(key, forget));
+  /** The lock of each request that waits, by its name in Redis, which is all that a message contains. */
+  private readonly lockOf = new Map<string, RedissonLock>();
   private readonly client: StoreClient;
-  private readonly context: ClientContext;
+  private readonly context: Client;
   /** The uuid by which Redisson knows this client. */
   private readonly uuid = randomUUID();
   private readonly onCluster: boolean;
+  private closed: Promise<void> | undefined;
   readonly peers: Peers;
   private threads = 0;
 
   constructor(options: RedissonLockStoreOptions) {
-    const { redis, lockWatchdogTimeout, fairLockWaitTimeout, commandTimeout, onWarning } = options;
+    const { redis, commandTimeout, onWarning } = options;
     const commands = openConnection(redis, 'commands');
     const subscriptions = openConnection(redis, 'subscriber', true);
     if (commands.keyPrefix !== '') {
@@ -86,16 +75,15 @@ export class RedissonLockStore implements LockStore {
     this.peers = client.peers;
     connection.onConnected = subscriber.onUp = () => this.lookAtAll();
     const publish = this.onCluster ? 'PUBLISH SPUBLISH' : 'PUBLISH';
-    const times = timing(lockWatchdogTimeout, fairLockWaitTimeout, commandTimeout);
     this.context = {
-      commands: new LockCommands(client, times, publish),
+      options,
+      commands: new RedissonCommands(client, options, publish),
       wakeUps: new WakeUps(subscriber, subscriptions.client, (channel, text) =>
         this.onMessage(channel, text),
       ),
       timers,
-      timing: times,
       where,
-      onWarning,
+      wake: (id) => void (id !== undefined && this.lockOf.get(id)?.woken(id)),
     };
   }
 
@@ -110,35 +98,35 @@ export class RedissonLockStore implements LockStore {
   /** @throws LockKeyError for a name that Redisson cannot serve; otherwise see the port */
   async acquire(wait: Wait): Promise<Grant> {
     const { key } = wait.request;
-    if (this.client.closing) throw new LockShuttingDownError(key);
+    if (this.closed) throw new LockShuttingDownError(key);
     this.client.connect();
     if (wait.aborted) throw abortError(key, wait.reason);
     // For Redisson every request is its own thread: it holds once, and a repeated command is recognized by the same id.
     const id = `${this.uuid}:${(this.threads += 1)}`;
-    const driver = this.drivers.get(key);
-    this.driverOf.set(id, driver);
+    const lock = this.locks.get(key);
+    this.lockOf.set(id, lock);
     try {
-      return await driver.acquire(wait, id);
+      return await lock.acquire(id, wait);
     } finally {
-      this.driverOf.delete(id);
+      this.lockOf.delete(id);
     }
   }
 
   async inspect(key: string): Promise<LockSnapshot> {
     const keys = this.keysOf(key);
     const shown = await this.client.answer(() => this.context.commands.inspect(keys, MOST_SHOWN));
-    return toSnapshot(key, shown, (id) => this.drivers.find(key)?.describe(id));
+    return toSnapshot(key, shown, (id) => this.locks.find(key)?.find(id));
   }
 
   async forceRelease(key: string): Promise<boolean> {
     const keys = this.keysOf(key);
+    const { commands, wake } = this.context;
     // The command names the holder, so that a repeated command cannot end the next grant.
-    const { holder } = await this.client.answer(() => this.context.commands.inspect(keys, 0));
-    const { woken } = await this.client.answer(() => this.context.commands.forceRelease(keys, holder));
-    const driver = this.drivers.find(key);
+    const { holder } = await this.client.answer(() => commands.inspect(keys, 0));
+    const { woken } = await this.client.answer(() => commands.forceRelease(keys, holder));
     // The wire format has no message to a holder: the holder of another client learns of the loss by its next renewal.
-    if (holder !== undefined) driver?.dispatch({ type: 'forced', id: holder });
-    if (woken !== undefined) driver?.dispatch({ type: 'woken', id: woken });
+    if (holder !== undefined) this.locks.find(key)?.forced(holder);
+    wake(woken);
     return holder !== undefined;
   }
 
@@ -147,7 +135,17 @@ export class RedissonLockStore implements LockStore {
   }
 
   close(): Promise<void> {
-    return this.client.close(this.drivers);
+    return (this.closed ??= this.giveBack().then(() => this.client.close(this.locks)));
+  }
+
+  private async giveBack(): Promise<void> {
+    const { commands, options } = this.context;
+    for (const lock of this.locks.all()) void lock.close();
+    await atMost(commands.givenBack(), options.commandTimeout);
+  }
+
+  private newLock(key: string, forget: () => void): RedissonLock {
+    return new RedissonLock(key, this.keysOf(key), this.context, forget);
   }
 
   private keysOf(key: string): LineKeys {
@@ -160,11 +158,10 @@ export class RedissonLockStore implements LockStore {
       this.client.peers.onMessage(text);
       return;
     }
-    const id = channel.slice(channel.lastIndexOf(this.uuid));
-    this.driverOf.get(id)?.dispatch({ type: 'woken', id });
+    this.context.wake(channel.slice(channel.lastIndexOf(this.uuid)));
   }
 
   private lookAtAll(): void {
-    for (const driver of this.drivers.all()) driver.dispatch({ type: 'look' });
+    for (const lock of this.locks.all()) lock.look();
   }
 }

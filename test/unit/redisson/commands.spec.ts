@@ -1,45 +1,53 @@
-import { type CommandConnection } from '../../../lib/stores/redis-client/commands/command-connection.js';
+import type { CommandConnection } from '../../../lib/stores/redis-client/commands/command-connection.js';
 import { Retry } from '../../../lib/stores/redis-client/commands/retry.js';
-import { ServerClocks } from '../../../lib/stores/redis-client/server/server-clock.js';
-import { LockCommands } from '../../../lib/stores/redisson/commands/lock-commands.js';
-import { lineKeys } from '../../../lib/stores/redisson/commands/line-keys.js';
-import { timing } from '../../../lib/stores/redisson/commands/timing.js';
+import { RedissonCommands } from '../../../lib/stores/redisson/commands.js';
+import { lineKeys } from '../../../lib/stores/redisson/keys.js';
 
+const COMMAND_TIMEOUT = 500;
 const HOUR = 3_600_000;
 
 describe('the commands of the redisson store', () => {
-  /** Two nodes of a Cluster whose clocks differ by an hour; a lock is on the node that its name begins with. */
-  function cluster() {
-    const sent: { readonly key: string; readonly deadline: number }[] = [];
-    const timeOf = (key: string): number => performance.now() + (key.startsWith('b') ? HOUR : 2 * HOUR);
-    const clocks = new ServerClocks(() => undefined);
-    const connection = {
-      clockOf: (key: string) => clocks.of(key.charAt(0)),
-      scripts: {
-        run: async (_script: unknown, [key = '']: readonly string[], args: readonly unknown[]) => {
-          sent.push({ key, deadline: Number(args.at(-1)) });
-          return ['GONE', timeOf(key)];
-        },
-      },
-    } as unknown as CommandConnection;
-    const times = timing(30_000, 300_000, 500);
-    return {
-      sent,
-      timeOf,
-      commands: new LockCommands({ connection, retry: new Retry(connection) }, times, 'PUBLISH'),
+  /** A server whose clock is an hour ahead or behind; it keeps the deadlines by which commands arrive. */
+  function server(ahead: number) {
+    const deadlines: number[] = [];
+    const run = async (_script: unknown, _keys: unknown, args: readonly unknown[]): Promise<unknown> => {
+      const time = Math.floor(Date.now() + ahead);
+      const deadline = Number(args.at(-1));
+      deadlines.push(deadline - time);
+      return time > deadline ? ['EXPIRED', time] : ['HELD', time, 30_000, 0];
     };
+    const connection = { ready: true, scripts: { run, runGathered: run } } as unknown as CommandConnection;
+    const options = { lockWatchdogTimeout: 30_000, commandTimeout: COMMAND_TIMEOUT };
+    const commands = new RedissonCommands({ connection, retry: new Retry(connection) }, options, 'PUBLISH');
+    return { deadlines, commands };
   }
+  const request = { id: 'client:1', wait: 1_000, leaseTime: 30_000, tries: false, maxQueue: Infinity };
 
-  test('give each deadline by the clock of the node that keeps the lock', async () => {
-    const { sent, timeOf, commands } = cluster();
-    const renew = (name: string) => commands.renew(lineKeys(name, true), 'request', 1_000);
-    for (const name of ['a1', 'b1', 'a2', 'b2']) await renew(name);
-    const [firstA, firstB, secondA, secondB] = sent;
-    // Nothing is known of a node before its first reply, and then a deadline is over at once.
-    expect([firstA, firstB]).toMatchObject([{ deadline: 0 }, { deadline: 0 }]);
-    for (const { key, deadline } of [secondA!, secondB!]) {
-      expect(deadline).toBeLessThanOrEqual(timeOf(key) + 500);
-      expect(deadline).toBeGreaterThan(timeOf(key)); // half a second later, less a few calls
-    }
+  test.each([HOUR, -HOUR])(
+    'carry a deadline by the clock of Redis, which every answer tells: one that came too late is sent again (clock: %i ms)',
+    async (ahead) => {
+      const { commands, deadlines } = server(ahead);
+      for (let i = 0; i < 3; i += 1) {
+        const reply = await commands.acquire(lineKeys('lock', false), request);
+        expect(reply).toMatchObject({ status: 'granted', repeated: false });
+      }
+      // Before the first answer, the clock of this host is taken for that of Redis.
+      expect(deadlines).toHaveLength(ahead > 0 ? 4 : 3);
+      for (const left of deadlines.slice(1)) {
+        expect(left).toBeLessThanOrEqual(COMMAND_TIMEOUT + 1);
+        expect(left).toBeGreaterThan(0);
+      }
+    },
+  );
+
+  test('that always come too late, as behind a proxy that delays them, fail with an unknown outcome', async () => {
+    const run = (): Promise<unknown> => Promise.resolve(['EXPIRED', 0]);
+    const connection = { ready: true, scripts: { runGathered: run } } as unknown as CommandConnection;
+    const options = { lockWatchdogTimeout: 30, commandTimeout: 30 };
+    const commands = new RedissonCommands({ connection, retry: new Retry(connection) }, options, 'PUBLISH');
+    await expect(commands.acquire(lineKeys('lock', false), request)).rejects.toMatchObject({
+      effect: 'unknown',
+      error: { failure: 'timeout' },
+    });
   });
 });

@@ -1,6 +1,6 @@
-import { LockKeyError } from '../../../core/errors/errors.js';
-import { quote } from '../../../core/errors/text.js';
-import { hashSlot } from '../../redis-client/connection/hash-slot.js';
+import { LockKeyError } from '../../core/errors/errors.js';
+import { quote } from '../../core/errors/text.js';
+import { hashSlot } from '../redis-client/connection/hash-slot.js';
 
 /** The keys of one lock, and the channel that wakes its waiters. */
 export interface LineKeys {

@@ -1,7 +1,8 @@
 import type { LockSnapshot } from '../../core/port/lock-store.js';
-import { keeper, type InspectReply } from './commands/reply.js';
+import type { LockTimeoutError } from '../../core/errors/errors.js';
+import type { InspectReply } from './commands.js';
 
-/** The display name of this client's request with an id on the wire, and since when it holds or waits. */
+/** The display name of this client's request with an id in Redis, and since when it holds or waits (monotonic ms). */
 type Describe = (id: string) => { readonly who: string; readonly since: number } | undefined;
 
 /** What the inspect script shows. The wire format has neither labels nor durations, so only those of this client are shown. */
@@ -20,6 +21,24 @@ export function toSnapshot(key: string, shown: InspectReply, describe: Describe)
   const [who, heldFor] = known(holder, describe);
   const only = { client: clientOf(holder), who, token: undefined, heldFor, leaseLeft };
   return { key, holder: only, holders: [only], waiters, queueLength };
+}
+
+/** What an error says of the holder. `left`: ms of its lease. */
+export function toBlocker(
+  holder: string | undefined,
+  left: number,
+  describe: Describe,
+): LockTimeoutError['blockedBy'] {
+  if (holder === undefined) return {};
+  const last = keeper(holder);
+  if (last !== undefined) return { holder: last, keptFor: left };
+  const [who, heldFor] = known(holder, describe);
+  return { holder: who, heldFor };
+}
+
+/** The request that held the lock, if `holder` means that the lock is kept after it (scripts/includes/lock.lua). */
+function keeper(holder: string): string | undefined {
+  return /^kept:(.*)$/s.exec(holder)?.[1];
 }
 
 /** A request is `uuid:thread` on the wire. */

@@ -1,5 +1,5 @@
 import { LockKeyError } from '../../../lib/core/errors/errors.js';
-import { lineKeys } from '../../../lib/stores/redisson/commands/line-keys.js';
+import { lineKeys } from '../../../lib/stores/redisson/keys.js';
 
 describe("Redisson's keys of a lock", () => {
   test.each([

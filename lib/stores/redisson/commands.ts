@@ -1,0 +1,223 @@
+import { now } from '../../core/port/lease.js';
+import type { CommandConnection } from '../redis-client/commands/command-connection.js';
+import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
+import { untilAnswered, type Sent } from '../redis-client/commands/script-calls.js';
+import { script, type Script } from '../redis-client/commands/script.js';
+import { commandTimeout } from '../redis-client/server/server-failure.js';
+import type { LineKeys } from './keys.js';
+import * as texts from './scripts/scripts.generated.js';
+
+const [acquire, forceRelease, inspect, leave, release, renew] = [
+  script(...texts.acquire),
+  script(...texts.forceRelease),
+  script(...texts.inspect),
+  script(...texts.leave),
+  script(...texts.release),
+  script(...texts.renew),
+];
+
+/**
+ * The commands that wake a waiter. Redisson listens to sharded channels on a Cluster that has them, else to classic ones. On a Cluster
+ * scripts publish on both, because they cannot know which version listens.
+ */
+export type Publish = 'PUBLISH' | 'PUBLISH SPUBLISH';
+
+/** A request as the scripts need it. Times are whole milliseconds, as in Redisson. */
+export interface WireRequest {
+  /** `<uuid of the client>:<thread number>` */
+  readonly id: string;
+  /** The wait time from which deadlines in line are computed. */
+  readonly wait: number;
+  readonly leaseTime: number;
+  /** The request is a try: it never waits in line. */
+  readonly tries: boolean;
+  readonly maxQueue: number;
+}
+
+export type AcquireReply = ReturnType<typeof readAcquire>;
+export type Granted = Extract<AcquireReply, { readonly status: 'granted' }>;
+export type Queued = Extract<AcquireReply, { readonly status: 'queued' }>;
+export type ReleaseReply = ReturnType<typeof readWoken>;
+export type LeaveReply = ReturnType<typeof readLeave>;
+export type InspectReply = ReturnType<typeof readInspect>;
+
+type Words = readonly (string | number)[];
+
+/** Status, time of Redis in ms, and what the header of the script says. */
+type Answer = readonly [status: string, time: number, ...details: Words];
+
+/** So often in a row a command may come too late, ms: on a Cluster, the clocks of nodes may differ. */
+const MOST_LATE = 3;
+
+/** The scripts as typed calls. All reject with a CommandFailure. */
+export class RedissonCommands {
+  /** What Redis said of its time last, and when that was received (monotonic ms); at first, the clock of this host. */
+  private clock = { time: Date.now(), at: performance.now() };
+  /** What gives back a grant or a place, and is neither answered nor failed. */
+  private readonly givingBack = new Set<Promise<unknown>>();
+
+  constructor(
+    private readonly client: { readonly connection: CommandConnection; readonly retry: Retry },
+    private readonly options: { readonly lockWatchdogTimeout: number; readonly commandTimeout: number },
+    private readonly publish: Publish,
+  ) {}
+
+  /** Once this has settled, no copy of the command writes later than a command timeout from then (R2, R13). */
+  acquire(line: LineKeys, { id, wait, leaseTime, tries, maxQueue }: WireRequest): Promise<AcquireReply> {
+    const { scripts } = this.client.connection;
+    const how = [wait, leaseTime, tries ? 'try' : 'wait', maxQueue === Infinity ? -1 : maxQueue];
+    const send = (): Promise<Answer> =>
+      this.inTime((limit) => scripts.runGathered(acquire, line.keys, this.values(line, id, ...how, limit)));
+    return this.repeat(0, send, readAcquire);
+  }
+
+  /**
+   * Ends a grant. Repeated until answered, but not after its lease, when the server ends the grant itself.
+   *
+   * @param keptUntil until when nobody gets the lock (Redis ms); 0: it is not kept
+   */
+  release(line: LineKeys, { id, leaseTime }: Pick<WireRequest, 'id' | 'leaseTime'>, keptUntil = 0) {
+    return this.giveBack(leaseTime, () => this.run(release, line, id, keptUntil), readWoken);
+  }
+
+  /** Leaves the line. Repeated until answered, at most for a lease; without an answer the deadline in line ends the wait. */
+  leave(line: LineKeys, { id, wait }: Pick<WireRequest, 'id' | 'wait'>): Promise<LeaveReply> {
+    return this.giveBack(this.options.lockWatchdogTimeout, () => this.run(leave, line, id, wait), readLeave);
+  }
+
+  /** Sent once: the request repeats a renewal that failed. */
+  async renew(line: LineKeys, { id, leaseTime }: Pick<WireRequest, 'id' | 'leaseTime'>) {
+    const sentAt = now();
+    const [status] = await this.inTime((limit) => this.run(renew, line, id, leaseTime, limit));
+    return { renewed: status === 'RENEWED', sentAt };
+  }
+
+  /** @param holder names the grant, so that a repeated command cannot end the next one; undefined: the lock is free */
+  forceRelease(line: LineKeys, holder = '') {
+    return this.repeat(0, () => this.run(forceRelease, line, holder), readWoken);
+  }
+
+  /** @param most how many waiters to name */
+  inspect(line: LineKeys, most: number): Promise<InspectReply> {
+    return this.repeat(0, () => this.run(inspect, line, '', most), readInspect);
+  }
+
+  /** Resolves when all that is being given back is answered, or has failed. */
+  async givenBack(): Promise<void> {
+    await Promise.allSettled(this.givingBack);
+  }
+
+  private giveBack<T>(limit: number, send: () => Promise<unknown>, read: (answer: Answer) => T): Promise<T> {
+    const given = this.repeat(limit, send, read, untilGivenBack);
+    this.givingBack.add(given);
+    return given.finally(() => this.givingBack.delete(given));
+  }
+
+  /** Repeats a command until it is answered, for as long as one may take, or for `limit` ms if that is longer. */
+  private repeat<T>(
+    limit: number,
+    send: () => Promise<unknown>,
+    read: (answer: Answer, sent: Sent) => T,
+    rule?: typeof untilGivenBack,
+  ): Promise<T> {
+    const until = performance.now() + Math.max(limit, this.options.commandTimeout);
+    const heard = (answer: unknown, sent: Sent): T => read(this.heard(answer), sent);
+    return untilAnswered(this.client.retry, send, until, heard, rule);
+  }
+
+  /**
+   * Sends a command that carries the time of Redis after which it writes nothing: one command timeout from now (R2). If it came too late,
+   * because this process stood still or the time came from another clock, its answer tells the time.
+   */
+  private async inTime(run: (limit: number) => Promise<unknown>): Promise<Answer> {
+    for (let late = 0; late < MOST_LATE; late += 1) {
+      const { time, at } = this.clock;
+      const limit = time + performance.now() - at + this.options.commandTimeout;
+      const answer = this.heard(await run(Math.floor(limit)));
+      if (answer[0] !== 'EXPIRED') return answer;
+    }
+    throw commandTimeout(this.options.commandTimeout);
+  }
+
+  private run(script: Script, line: LineKeys, id: string, ...more: Words): Promise<unknown> {
+    return this.client.connection.scripts.run(script, line.keys, this.values(line, id, ...more));
+  }
+
+  /** Deadlines in line use the clocks of the clients, as in Redisson, so all hosts must agree on the time. */
+  private values({ channel }: LineKeys, id: string, ...more: Words): Words {
+    return [id, Date.now(), channel, this.publish, ...more];
+  }
+
+  private heard(answer: unknown): Answer {
+    this.clock = { time: (answer as Answer)[1], at: performance.now() };
+    return answer as Answer;
+  }
+}
+
+function readAcquire([status, time, first, second, holder, left, head]: Answer, { sentAt, copies }: Sent) {
+  /** Another copy of the command may still run. */
+  const repeated = copies > 1;
+  switch (status) {
+    case 'HELD':
+      return {
+        status: 'granted',
+        repeated,
+        /** From here on counts what is left of the lease, ms (M1). */
+        sentAt,
+        left: Number(first),
+        waiting: Number(second),
+        /** The clock of Redis, ms; after a lost reply it may be that of a later copy of the command. */
+        grantedAt: time,
+      } as const;
+    case 'BUSY':
+      /** The holder, or the head of the line if it is its turn, and the ms left of the holder's lease. */
+      return { status: 'busy', repeated, blocker: String(first), left: milliseconds(second) } as const;
+    case 'FULL':
+      return { status: 'full', repeated } as const;
+    default:
+      return {
+        status: 'queued',
+        repeated,
+        sentAt,
+        ahead: Number(first),
+        /** It was not in line before this command. */
+        entered: second === 'new',
+        /** Undefined: the lock is free, and it is the turn of `head`. */
+        holder: named(holder),
+        head: String(head),
+        /** Milliseconds left of the holder's lease, or to the head's deadline where the lock is free; Infinity: endless. */
+        left: milliseconds(left),
+      } as const;
+  }
+}
+
+/** `woken`: the head of the line, which was told that it may ask; undefined: none was. */
+function readWoken([status, , woken]: Answer) {
+  return { status, woken: named(woken) };
+}
+
+/** `ahead`: how many requests were ahead of it; undefined: it was not in line. `left`: ms of the holder's lease. */
+function readLeave([, , woken, holder, place, left]: Answer) {
+  const ahead = Number(place) < 0 ? undefined : Number(place);
+  return { woken: named(woken), holder: named(holder), ahead, left: milliseconds(left) };
+}
+
+/** `waiters`: the first of the line, with the ms left to their deadlines. */
+function readInspect([, , holder, leaseLeft, queueLength, ...entries]: Answer) {
+  const waiters = [];
+  for (let i = 0; i < entries.length; i += 2) {
+    waiters.push({ id: String(entries[i]), left: Number(entries[i + 1]) });
+  }
+  const length = Number(queueLength);
+  return { holder: named(holder), leaseLeft: milliseconds(leaseLeft), queueLength: length, waiters };
+}
+
+/** A holder or waiter; the scripts write '' for none. */
+function named(id: string | number | undefined): string | undefined {
+  return id === undefined || id === '' ? undefined : String(id);
+}
+
+/** A time to live; Infinity: Redis says -1 for a key that has none. */
+function milliseconds(ttl: string | number | undefined): number {
+  return Number(ttl) < 0 ? Infinity : Number(ttl);
+}

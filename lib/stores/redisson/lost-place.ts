@@ -1,0 +1,22 @@
+import { emit } from '../../core/diagnostics/diagnostics.js';
+import { quote } from '../../core/errors/text.js';
+import type { RedissonRequest } from './request.js';
+
+/** Tells an operator that the request stands at the end of the line now. */
+export function warnOfLostPlace(
+  key: string,
+  { call, who }: RedissonRequest,
+  onWarning: (message: string) => void,
+): void {
+  emit({ type: 'passed-over', key });
+  const advice =
+    call.request.waitTime === Infinity
+      ? 'a waiter without a wait time is dropped when a lock is held for longer than fairLockWaitTimeout: raise it here and in Java. '
+      : 'longer wait times make this rarer. ';
+  onWarning(
+    `A request for the lock ${quote(key)} (${who}) lost its place after ${Math.round(call.waited)} ms and is at the end of the line now. ` +
+      'Either its deadline in Redis had passed, by which Redisson recognizes a dead waiter, or Redis lost the line. If it was the deadline: ' +
+      `${advice}If Java clients take most of the grants, deadlines fall behind; and the clocks of all hosts must agree (NTP). ` +
+      'docs/redisson.md explains the deadlines.',
+  );
+}

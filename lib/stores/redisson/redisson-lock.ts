@@ -1,0 +1,250 @@
+import {
+  abortError,
+  LockQueueFullError,
+  LockShuttingDownError,
+  LockTimeoutError,
+} from '../../core/errors/errors.js';
+import { Lease, safetyMargin } from '../../core/port/lease.js';
+import type { Grant } from '../../core/port/lock-store.js';
+import type { Wait, WaitLine } from '../../core/port/wait.js';
+import { leaseTooShort, MOST_MISSED } from '../redis-client/refusals.js';
+import { toCommandFailure } from '../redis-client/server/server-failure.js';
+import { atMost } from '../redis-client/server/time-limit.js';
+import type { Client } from './client.js';
+import type { Granted, LeaveReply, Queued } from './commands.js';
+import type { LineKeys } from './keys.js';
+import { Line } from './line.js';
+import { warnOfLostPlace } from './lost-place.js';
+import { RedissonGrant } from './redisson-grant.js';
+import { RedissonRequest, type News, type State } from './request.js';
+import { toBlocker } from './snapshot.js';
+
+/** The error of a timed-out request names its blocker if the server reports it within this many ms. */
+const BLOCKER_TIME = 100;
+/** Pause before a request asks again for a place that it may still have, ms. */
+const RETRY_PAUSE = 100;
+
+/** One lock in this client: leads its requests from the call to the grant, or out of the line. */
+export class RedissonLock implements WaitLine<Grant> {
+  private readonly line: Line;
+
+  constructor(
+    private readonly key: string,
+    readonly keys: LineKeys,
+    private readonly client: Client,
+    /** Called when no request is left. */
+    private readonly forget: () => void,
+  ) {
+    const { timers, options } = client;
+    this.line = new Line((request) => this.ask(request), timers, options.lockWatchdogTimeout);
+  }
+
+  acquire(id: string, call: Wait): Promise<Grant> {
+    const request = new RedissonRequest(id, call, this.keys, this.client);
+    this.line.add(request);
+    call.name = id;
+    // A try is over when its reply says so.
+    const deadline = request.tries ? Infinity : call.since + call.request.waitTime;
+    call.enter(this, this.client.timers, deadline);
+    this.ask(request);
+    return call.promise;
+  }
+
+  /** This client's request of that id, waiting or holding. */
+  find(id: unknown): RedissonRequest | undefined {
+    return this.line.requests.get(id as string);
+  }
+
+  overdue({ name }: Wait): void {
+    this.hear(this.find(name), { status: 'overdue' });
+  }
+
+  aborted({ name }: Wait): void {
+    this.hear(this.find(name), { status: 'aborted' });
+  }
+
+  /** It may be the turn of that request. */
+  woken(id: string): void {
+    this.ask(this.find(id));
+  }
+
+  /** Messages may have been missed, and grants may be over. */
+  look(): void {
+    for (const { state } of this.line.requests.values()) if (state.is === 'holding') state.grant.renewNow();
+    this.line.look();
+  }
+
+  /** This client took a grant by force. The reply with that grant may still be under way. */
+  forced(id: string): void {
+    const request = this.find(id);
+    if (request?.state.is === 'holding') request.state.grant.lease.lose('it was released by force');
+    else if (request) request.forced = true;
+  }
+
+  /** Refuses those who wait, gives back what is held, and resolves when the server knows. */
+  close(): Promise<void> {
+    for (const request of [...this.line.requests.values()]) {
+      if (request.state.is === 'holding') void request.state.grant.release();
+      else this.hear(request, { status: 'closing' });
+    }
+    return this.client.commands.givenBack();
+  }
+
+  /** A section has ended. */
+  ended(id: string): void {
+    const request = this.find(id);
+    if (request) this.enter(request, { is: 'over' });
+  }
+
+  /** The lock becomes free, and no message tells. */
+  lookWithin(ms: number): void {
+    this.line.lookWithin(ms);
+  }
+
+  /** A request asks for the lock or a place in line; if its acquire is under way, once more after that. */
+  private ask(request: RedissonRequest | undefined): void {
+    if (!request?.waits) return;
+    request.asksAgain = request.asks;
+    if (request.asks) return;
+    request.asks = true;
+    this.client.commands.acquire(this.keys, request).then(
+      (reply) => this.answered(request, reply, reply.repeated),
+      (error: unknown) => {
+        const failure = toCommandFailure(error);
+        this.answered(request, { status: 'failed', failure }, failure.effect === 'unknown');
+      },
+    );
+  }
+
+  private answered(request: RedissonRequest, news: News, copyMayRun: boolean): void {
+    request.asks = false;
+    // What a late copy takes when the request is over is given back as soon as no more can come (R13).
+    const leave = (): unknown => request.state.is === 'over' && this.leave(request);
+    if (copyMayRun) this.after(this.client.options.commandTimeout, leave);
+    this.hear(request, news);
+    if (request.asksAgain) this.ask(request);
+  }
+
+  /** The one place where the state of a request changes: see `State`. */
+  private hear(request: RedissonRequest | undefined, news: News): void {
+    if (!request) return;
+    const { key } = this;
+    if (!request.waits) {
+      // The reply to a command that was under way when the request ended (R10).
+      const gets = news.status === 'granted' || news.status === 'queued';
+      if (gets && request.state.is === 'over') void this.leave(request);
+      return;
+    }
+    switch (news.status) {
+      case 'granted':
+        return this.granted(request, news);
+      case 'queued':
+        return this.queued(request, news);
+      case 'busy':
+        return this.refuse(request, this.timeout(request, news.blocker, news.left));
+      case 'full':
+        return this.refuse(request, new LockQueueFullError(key, request.call.request.maxQueue));
+      case 'failed': {
+        const { error, effect, retriable } = news.failure;
+        const placed = request.state.is === 'waiting';
+        // A request in line survives an outage until its wait time is over.
+        if (placed && retriable) return this.after(RETRY_PAUSE, () => this.ask(request));
+        return placed || effect === 'unknown' ? this.withdraw(request, error) : this.refuse(request, error);
+      }
+      case 'overdue':
+        return void this.refuseWithBlocker(request);
+      case 'aborted':
+        return this.withdraw(request, abortError(key, request.call.reason));
+      case 'closing':
+        return this.withdraw(request, new LockShuttingDownError(key));
+    }
+  }
+
+  private granted(request: RedissonRequest, { sentAt, left, waiting, grantedAt }: Granted): void {
+    const { call, leaseTime } = request;
+    if (request.forced) {
+      // This reply may be older than the force release: another acquire shows whether the grant still exists.
+      request.forced = false;
+      return this.ask(request);
+    }
+    const lease = new Lease(this.key, sentAt, left - safetyMargin(leaseTime));
+    if (lease.remaining() === 0) {
+      // The reply took longer than the lease: the grant is not entered (M1) but given back, and the request asks anew.
+      request.missed += 1;
+      const fixed = call.request.leaseTime !== undefined;
+      if (fixed && request.missed === MOST_MISSED) this.refuse(request, leaseTooShort(this.key, leaseTime));
+      return void this.leave(request).then(() => this.ask(request));
+    }
+    const grant = new RedissonGrant(request, lease, grantedAt, this, this.client);
+    this.enter(request, { is: 'holding', grant });
+    request.since = performance.now();
+    this.line.lookWithin(leaseTime);
+    this.line.expect(waiting, sentAt.monotonic);
+    call.serve(grant);
+  }
+
+  private queued(request: RedissonRequest, reply: Queued): void {
+    const { id, call } = request;
+    const first = request.state.is === 'asking';
+    if (first) {
+      this.enter(request, { is: 'waiting' });
+      // A message may have come before. Only the first of the requests can have been woken: the others stand behind it.
+      const listens = (): unknown => this.line.first === request && this.ask(request);
+      void this.client.wakeUps.add(request.channel).then(listens);
+    } else if (reply.entered) {
+      // It stands at the end now: its deadline had passed, so it counted as dead, or Redis lost the line.
+      warnOfLostPlace(this.key, request, this.client.options.onWarning);
+      this.line.moveToEnd(request, reply.sentAt.monotonic);
+    }
+    // This finds a grant whose reply was lost, and a turn whose message was lost.
+    const next = reply.holder ?? reply.head;
+    if (next !== id) this.client.wake(next);
+    this.line.lookAfter(reply);
+    try {
+      if (first) call.queued(reply.ahead, id);
+    } catch (error) {
+      // A callback must not throw into the line: its request is refused and leaves.
+      this.withdraw(request, error);
+    }
+  }
+
+  private refuse(request: RedissonRequest, error: unknown): void {
+    this.enter(request, { is: 'over' });
+    request.call.refuse(error);
+  }
+
+  private withdraw(request: RedissonRequest, error: unknown): void {
+    this.refuse(request, error);
+    void this.leave(request);
+  }
+
+  /** The wait time is over: from here on the request takes no grant (M4). The reply to its leave tells what blocked it. */
+  private async refuseWithBlocker(request: RedissonRequest): Promise<void> {
+    this.enter(request, { is: 'over' });
+    const { holder, left = 0, ahead } = (await atMost(this.leave(request), BLOCKER_TIME)) ?? {};
+    request.call.refuse(this.timeout(request, holder, left, ahead));
+  }
+
+  private enter(request: RedissonRequest, state: State): void {
+    if (request.state.is === 'waiting') this.client.wakeUps.remove(request.channel);
+    request.state = state;
+    if (state.is === 'over' && !this.line.remove(request)) this.forget();
+  }
+
+  /** Takes the request out of the line, and out of the lock if it was just granted. Undefined if that failed. */
+  private async leave(request: RedissonRequest): Promise<LeaveReply | undefined> {
+    const reply = await this.client.commands.leave(this.keys, request).catch(() => undefined);
+    this.client.wake(reply?.woken);
+    return reply;
+  }
+
+  private timeout({ call }: RedissonRequest, holder: string | undefined, left: number, ahead?: number) {
+    const blocker = toBlocker(holder, left, (id) => this.find(id));
+    const blockedBy = ahead === undefined ? blocker : { ...blocker, ahead };
+    return new LockTimeoutError(this.key, call.request.waitTime, blockedBy);
+  }
+
+  private after(ms: number, onDue: () => void): void {
+    this.client.timers.schedule({ onDue }, performance.now() + ms);
+  }
+}
