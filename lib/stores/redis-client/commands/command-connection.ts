@@ -63,7 +63,7 @@ export class CommandConnection {
     private readonly timeout: number,
   ) {
     const { client, writes } = connection;
-    this.scripts = new ScriptSender(client, writes, timeout, (key) => this.addressOf(key), {
+    this.scripts = new ScriptSender(client, writes, timeout, {
       replied: () => this.replied(),
       failed: (error) => this.failureOf(error),
       overdue: (since) => this.overdue(since),
@@ -172,7 +172,6 @@ export class CommandConnection {
   }
 
   private closedTo(address: string): void {
-    this.scripts.forget(address);
     // Another server may answer next, with another clock.
     this.clocks.forget(address);
     this.onClosed?.();

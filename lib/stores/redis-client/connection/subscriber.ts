@@ -8,6 +8,7 @@ const RESUBSCRIBE_DELAY = 250;
 
 /** What a subscriber needs of its client: one of ioredis, or one that goes to any node of a Cluster. */
 export interface SubscriberClient extends Closable {
+  readonly isCluster: boolean; // old store only
   on(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
   on(event: 'message', listener: (channel: string, message: string) => void): unknown;
   connect(): Promise<void>;

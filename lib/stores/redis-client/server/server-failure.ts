@@ -60,6 +60,8 @@ const HUNG_UP =
 const NO_INFO =
   'it does not know INFO, with which ioredis begins; set `enableReadyCheck: false` beside its address';
 
+const NO_PRIMARY = 'no sentinel named the primary: none answers, or none knows that name';
+
 /** Three forms of the error: outside a script; inside one, from Redis 7.2 on and in Valkey; inside one, up to Redis 7.0. */
 const NO_RIGHT = /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
 
@@ -205,6 +207,7 @@ export function networkTrouble(cause: unknown): string | undefined {
   const outer = Object(cause) as NodeError;
   // For a host name with several addresses, Node gives one error for each.
   const { code, message = '' } = outer.errors?.[0] ?? outer;
+  if (message.startsWith('All sentinels are unreachable')) return NO_PRIMARY;
   if (typeof code !== 'string') return /^ERR unknown command .info/i.test(message) ? NO_INFO : undefined;
   return (firstLine(message) || code) + (code === 'EPIPE' || code === 'ECONNRESET' ? HUNG_UP : '');
 }
