@@ -2,14 +2,13 @@ import { hostname } from 'node:os';
 import type { StoreHealth } from '../../core/port/lock-store.js';
 import { Timers } from '../../core/runtime/timers.js';
 import { CommandConnection } from './commands/command-connection.js';
-import { LoopbackCheck } from './peers/loopback-check.js';
 import { RedisPeers } from './peers/redis-peers.js';
 import type { RedisConnection } from './connection/redis-source.js';
 import { Retry } from './commands/retry.js';
 import { toCommandFailure } from './server/server-failure.js';
 import { reportOnServer, type RequiredCommands } from './start-up/start-up-check.js';
 import { Subscriber, type SubscriberClient } from './connection/subscriber.js';
-import { atMost, within } from './server/time-limit.js';
+import { atMost } from './server/time-limit.js';
 
 interface StoreClientOptions {
   readonly commands: RedisConnection;
@@ -35,7 +34,6 @@ export class StoreClient {
   readonly retry: Retry;
   readonly timers = new Timers();
   readonly peers: RedisPeers;
-  private readonly loopback: LoopbackCheck;
   /** host/pid */
   readonly where: string;
   /** Connected and closed with the others. */
@@ -50,14 +48,15 @@ export class StoreClient {
     const host = hostname().replace(/\s/g, '_');
     this.where = `${host}/${process.pid}`;
     this.connection = new CommandConnection(commands, commandTimeout);
-    this.subscriber = new Subscriber(subscriptions);
+    this.subscriber = new Subscriber(subscriptions, () => this.ping());
     void this.subscriber.add(channels + clientId);
     this.retry = new Retry(this.connection);
     const self = { clientId, host, pid: process.pid };
-    const ping = (): Promise<unknown> => this.connection.client.publish(channels + clientId, 'ping');
-    this.loopback = new LoopbackCheck(this.subscriber, ping);
-    const { connection, retry, loopback } = this;
-    this.peers = new RedisPeers(self, channels, connection, retry, loopback, commandTimeout);
+    this.peers = new RedisPeers(self, channels, this.connection, this.retry, this.subscriber, commandTimeout);
+    // Commands may go to another server now than the subscription.
+    commands.client.on('ready', () => {
+      if (this.subscriber.up) this.subscriber.check(commandTimeout).catch(() => undefined);
+    });
   }
 
   /** Begins to connect, once. The constructor does not, so that a client that is never started opens no socket. */
@@ -109,16 +108,18 @@ export class StoreClient {
   /** Whether the server answers in time, and whether messages are received. Never rejects. */
   async health(): Promise<StoreHealth> {
     this.connect();
-    const { commandTimeout } = this.options;
-    const messages = this.loopback.works(commandTimeout);
     try {
-      // TIME is a command that the documented ACL rule permits.
-      await within(this.connection.client.time(), commandTimeout);
-      return { reachable: true, listening: await messages };
+      return { reachable: true, listening: await this.subscriber.check(this.options.commandTimeout) };
     } catch (error) {
       const problem = toCommandFailure(error).error.message;
       return { reachable: false, listening: this.subscriber.up, problem };
     }
+  }
+
+  private async ping(): Promise<number | undefined> {
+    const { client } = this.connection;
+    const listeners = await client.publish(this.options.channels + this.options.clientId, 'ping');
+    return client.isCluster ? undefined : listeners;
   }
 
   /** Gives back what the drivers hold, and closes the connections. */
