@@ -142,6 +142,8 @@ export class StoreClient {
   }
 }
 
+// ---- old store only, and the store redisson as long as it has views -------------------------------------------------
+
 /**
  * The drivers that a client uses, by the name of the lock.
  *

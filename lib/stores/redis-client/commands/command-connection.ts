@@ -31,7 +31,7 @@ export class CommandConnection {
   private readonly readyOrClosed = new Signal();
   private readonly nodes: ClusterNodes | undefined;
   private readonly servers: KnownServers; // old store only
-  private readonly backOff = new BackOff();
+  private readonly backOff = new BackOff(); // old store only
   private closed = false;
   private readySince = 0;
   private lastReply = 0;

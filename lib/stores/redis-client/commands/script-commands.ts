@@ -5,6 +5,8 @@ import type { Script, ScriptRunner } from './script.js';
 import type { ServerClock } from '../server/server-clock.js';
 import { cameTooLate, toCommandFailure } from '../server/server-failure.js';
 
+// old store only, and the store redisson as long as it has views
+
 export type Values = readonly (string | number)[];
 
 /** A command as it was sent. */

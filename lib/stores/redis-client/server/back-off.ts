@@ -1,5 +1,7 @@
 import type { CommandFailure } from './server-failure.js';
 
+// old store only, and the store redisson as long as it has views
+
 /** Bounds of the pause before a command is repeated, ms. */
 const SHORTEST = 100;
 const LONGEST = 1_000;

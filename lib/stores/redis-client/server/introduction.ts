@@ -2,6 +2,8 @@ import type { Cluster, Redis } from 'ioredis';
 import { now } from '../../../core/port/lease.js';
 import type { ServerClock } from './server-clock.js';
 
+// old store only
+
 /** A server, as its INFO names it. */
 export interface ServerId {
   /** Names the process. */

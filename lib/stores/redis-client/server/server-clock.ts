@@ -1,5 +1,7 @@
 import { elapsedSince, type Instant } from '../../../core/port/lease.js';
 
+// old store only
+
 /** A sample is used for a minute; clocks drift little in that time. */
 const SAMPLE_LIFE = 60_000;
 /** Drift allowed for between the clocks, ms of error for each ms of age (200 ppm). */

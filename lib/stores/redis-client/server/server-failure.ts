@@ -13,6 +13,7 @@ export type Remedy = 'time' | 'operator' | 'none';
 
 /** A command that got no usable answer. Internal: callers see `error`. */
 export class CommandFailure extends Error {
+  // old store only, with `after` and `tooLate`
   /** Milliseconds after which a lock should repeat it; Infinity: when there is a connection again (`BackOff`). */
   retryAfter = 100;
   /** It reached the server after its deadline: it wrote nothing, and no copy of it will. */
