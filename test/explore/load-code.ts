@@ -51,7 +51,7 @@ export function loadCode(lib: string, mutations: readonly Mutation[] = []): Load
     performance: { now: () => clocks.monotonic },
     Date: { now: () => clocks.wall },
   };
-  const outside = { ioredis: { Redis: class {}, AbstractConnector: class {}, ReplyError: class {} } };
+  const outside = { ioredis: { Redis: class {}, AbstractConnector: class {}, SentinelConnector: class {} } };
   const parts = loadModules(lib, PARTS, globals, outside, mutations);
   return { clocks, ...Object.assign({}, ...parts) } as LoadedCode;
 }

@@ -179,6 +179,7 @@ export class Subscriber {
     this.requested = false;
     this.serverRunId = undefined; // old store only
     this.attempt += 1;
+    this.message.fire(); // a check need not wait longer for its message
     if (wasUp && !this.closed) this.onDown?.();
   }
 
