@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { hostname } from 'node:os';
 import { LockAbortedError, LockShuttingDownError, LockTimeoutError } from '../../lib/core/errors/errors.js';
-import { pause } from '../support/waiting.js';
+import { eventually, pause, SOON } from '../support/waiting.js';
 import { type TestRequest, type Bench } from './store-under-test.js';
 
 /** Who gives up: a try, a wait time that ends, a caller who aborts. */
@@ -98,6 +98,9 @@ export function describeLeaving(bench: Bench): void {
     const error = await waiter.refused();
     expect(error).toBeInstanceOf(LockAbortedError);
     expect(error).toMatchObject({ code: 'ABORTED', key, cause: reason });
+    // The release goes by another connection, and may be carried out before the leave: then the lock is handed on once more.
+    const left = async (): Promise<boolean> => (await bench.client().inspect(key)).queueLength === 0;
+    await eventually(left, SOON, 'it to leave the line');
     await holder.release();
     await (await bench.hold(2, key, { waitTime: 0 })).release();
   });

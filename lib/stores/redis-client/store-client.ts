@@ -2,14 +2,14 @@ import { hostname } from 'node:os';
 import type { StoreHealth } from '../../core/port/lock-store.js';
 import { Timers } from '../../core/runtime/timers.js';
 import { CommandConnection } from './commands/command-connection.js';
-import { LoopbackCheck } from './peers/loopback-check.js';
+import type { LockMap } from './lock-map.js';
 import { RedisPeers } from './peers/redis-peers.js';
 import type { RedisConnection } from './connection/redis-source.js';
 import { Retry } from './commands/retry.js';
 import { toCommandFailure } from './server/server-failure.js';
 import { reportOnServer, type RequiredCommands } from './start-up/start-up-check.js';
 import { Subscriber, type SubscriberClient } from './connection/subscriber.js';
-import { atMost, within } from './server/time-limit.js';
+import { atMost } from './server/time-limit.js';
 
 interface StoreClientOptions {
   readonly commands: RedisConnection;
@@ -35,7 +35,6 @@ export class StoreClient {
   readonly retry: Retry;
   readonly timers = new Timers();
   readonly peers: RedisPeers;
-  private readonly loopback: LoopbackCheck;
   /** host/pid */
   readonly where: string;
   /** Connected and closed with the others. */
@@ -50,14 +49,15 @@ export class StoreClient {
     const host = hostname().replace(/\s/g, '_');
     this.where = `${host}/${process.pid}`;
     this.connection = new CommandConnection(commands, commandTimeout);
-    this.subscriber = new Subscriber(subscriptions);
+    this.subscriber = new Subscriber(subscriptions, () => this.ping());
     void this.subscriber.add(channels + clientId);
     this.retry = new Retry(this.connection);
     const self = { clientId, host, pid: process.pid };
-    const ping = (): Promise<unknown> => this.connection.client.publish(channels + clientId, 'ping');
-    this.loopback = new LoopbackCheck(this.subscriber, ping);
-    const { connection, retry, loopback } = this;
-    this.peers = new RedisPeers(self, channels, connection, retry, loopback, commandTimeout);
+    this.peers = new RedisPeers(self, channels, this.connection, this.retry, this.subscriber, commandTimeout);
+    // Commands may go to another server now than the subscription.
+    commands.client.on('ready', () => {
+      if (this.subscriber.up) this.subscriber.check(commandTimeout).catch(() => undefined);
+    });
   }
 
   /** Begins to connect, once. The constructor does not, so that a client that is never started opens no socket. */
@@ -109,72 +109,36 @@ export class StoreClient {
   /** Whether the server answers in time, and whether messages are received. Never rejects. */
   async health(): Promise<StoreHealth> {
     this.connect();
-    const { commandTimeout } = this.options;
-    const messages = this.loopback.works(commandTimeout);
     try {
-      // TIME is a command that the documented ACL rule permits.
-      await within(this.connection.client.time(), commandTimeout);
-      return { reachable: true, listening: await messages };
+      return { reachable: true, listening: await this.subscriber.check(this.options.commandTimeout) };
     } catch (error) {
       const problem = toCommandFailure(error).error.message;
       return { reachable: false, listening: this.subscriber.up, problem };
     }
   }
 
-  /** Gives back what the drivers hold, and closes the connections. */
-  close(drivers: LockDrivers<{ close(): Promise<void> }>): Promise<void> {
-    return (this.closed ??= this.closeAll(drivers));
+  private async ping(): Promise<number | undefined> {
+    const { client } = this.connection;
+    const listeners = await client.publish(this.options.channels + this.options.clientId, 'ping');
+    return client.isCluster ? undefined : listeners;
   }
 
-  private async closeAll(drivers: LockDrivers<{ close(): Promise<void> }>): Promise<void> {
+  /** Gives back what the locks hold, and closes the connections. */
+  close(locks: LockMap<{ close(): Promise<void> }>): Promise<void> {
+    return (this.closed ??= this.closeAll(locks));
+  }
+
+  private async closeAll(locks: LockMap<{ close(): Promise<void> }>): Promise<void> {
     const { commandTimeout } = this.options;
     this.closeBegins();
-    await atMost(Promise.all(drivers.all().map((driver) => driver.close())), commandTimeout);
+    await atMost(Promise.all(locks.all().map((lock) => lock.close())), commandTimeout);
     this.retry.close();
     this.timers.stop();
-    drivers.clear();
+    locks.clear();
     await Promise.all([
       this.connection.close(commandTimeout),
       this.subscriber.close(commandTimeout),
       this.further?.close(commandTimeout),
     ]);
-  }
-}
-
-/**
- * The drivers that a client uses, by the name of the lock.
- *
- * Each driver is in a slot, which is emptied when the driver is forgotten. When a Map grows, V8 keeps the old table with all its values
- * until a full garbage collection (see `LinkedList`). Drivers come and go with every lock, so the old table should keep only empty slots.
- */
-export class LockDrivers<L extends object> {
-  private readonly slots = new Map<string, { driver?: L | undefined }>();
-
-  /** @param make the driver of a name that has none; it is kept until it calls `forget` */
-  constructor(private readonly make: (name: string, forget: () => void) => L) {}
-
-  find(name: string): L | undefined {
-    return this.slots.get(name)?.driver;
-  }
-
-  get(name: string): L {
-    const found = this.find(name);
-    if (found) return found;
-    const slot: { driver?: L | undefined } = {};
-    const made = this.make(name, () => {
-      slot.driver = undefined;
-      if (this.slots.get(name) === slot) this.slots.delete(name);
-    });
-    slot.driver = made;
-    this.slots.set(name, slot);
-    return made;
-  }
-
-  all(): L[] {
-    return [...this.slots.values()].flatMap(({ driver }) => driver ?? []);
-  }
-
-  clear(): void {
-    this.slots.clear();
   }
 }

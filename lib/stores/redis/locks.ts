@@ -4,7 +4,7 @@ import type { Wait } from '../../core/port/wait.js';
 import { detached } from '../../core/runtime/async-context.js';
 import type { Timers } from '../../core/runtime/timers.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
-import { LockDrivers } from '../redis-client/store-client.js';
+import { LockMap } from '../redis-client/lock-map.js';
 import type { Beat, Commands, LockKeys, Times } from './commands.js';
 import { Lock, type LockClient } from './lock.js';
 import { encodeName } from './names.js';
@@ -48,7 +48,7 @@ export class Locks implements LockClient {
   readonly times: Times;
   readonly timers: Timers;
   readonly isReplicated: boolean;
-  readonly all = new LockDrivers<Lock>((name, forget) => new Lock(this, this.keysOf(name), forget));
+  readonly all = new LockMap<Lock>((name, forget) => new Lock(this, this.keysOf(name), forget));
   private asking: Lock[] = [];
   private beating: Beaten[] = [];
   private sequence = 0;

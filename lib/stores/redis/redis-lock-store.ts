@@ -41,10 +41,7 @@ export class RedisLockStore implements LockStore {
   private readonly replicas: Replicas | undefined;
   readonly peers: Peers;
   private readonly keyPrefix: string;
-  private readonly channel: string;
-  private isUncounted = false;
-  /** Whether Redis counted nobody when this client last sent itself a message, which is still to arrive. */
-  private countsNobody = false;
+  private hasWarned = false;
 
   constructor(private readonly options: RedisLockStoreOptions) {
     const { redis, lease, livenessWindow, commandTimeout, maxLease, onWarning } = options;
@@ -56,8 +53,6 @@ export class RedisLockStore implements LockStore {
     const clientId = randomBytes(16).toString('hex');
     const fullPrefix = `${this.keyPrefix}${options.keyPrefix}:`;
     const channels = `${fullPrefix}client:`;
-    this.channel = channels + clientId;
-    this.isUncounted = isCluster;
     const client = new StoreClient({
       commands,
       subscriptions,
@@ -95,17 +90,18 @@ export class RedisLockStore implements LockStore {
       isCluster,
       // Messages are only hints, but without them every handoff would wait for a heartbeat. Half of the time is left for the command.
       listening: () => (subscriber.up ? undefined : subscriber.settled(commandTimeout / 2)),
-      isUncounted: () => this.isUncounted,
+      isUncounted: () => isCluster || subscriber.counted === false,
     });
     this.marker.onRefused = (error) => this.locks.refuse(error);
-    subscriber.onMessage = (channel, message) => {
-      if (channel === this.channel) this.heard();
+    subscriber.onMessage = (_channel, message) => {
       if (!client.peers.onMessage(message)) this.locks.message(message);
     };
-    subscriber.onUp = () => this.connected();
+    // Redis may have lost what it had told, and messages may have been missed.
+    subscriber.onUp = () => this.locks.look();
+    subscriber.onCounted = () => this.warnIfUncounted();
     connection.onConnected = () => {
       this.marker.connected();
-      this.connected();
+      this.locks.look();
     };
   }
 
@@ -173,21 +169,10 @@ export class RedisLockStore implements LockStore {
     return this.marker.refused ?? this.replicas?.refused;
   }
 
-  /** A connection is new: Redis may have lost what it had told, and messages may have been missed. */
-  private connected(): void {
-    this.locks.look();
+  private warnIfUncounted(): void {
     const { connection, subscriber } = this.client;
-    if (!subscriber.up || !connection.ready || connection.client.isCluster) return;
-    connection.client.publish(this.channel, 'ping').then(
-      (count) => (this.countsNobody = count === 0),
-      () => undefined,
-    );
-  }
-
-  /** A message came on the channel of this client. */
-  private heard(): void {
-    if (this.countsNobody === this.isUncounted || this.client.connection.client.isCluster) return;
-    this.isUncounted = this.countsNobody;
-    if (this.isUncounted) this.options.onWarning(UNCOUNTED);
+    if (subscriber.counted !== false || connection.client.isCluster || this.hasWarned) return;
+    this.hasWarned = true;
+    this.options.onWarning(UNCOUNTED);
   }
 }

@@ -10,7 +10,8 @@ import {
 import type { Peers } from '../../core/port/peers.js';
 import type { Wait } from '../../core/port/wait.js';
 import { openConnection, type RedisSource } from '../redis-client/connection/redis-source.js';
-import { LockDrivers, StoreClient } from '../redis-client/store-client.js';
+import { LockMap } from '../redis-client/lock-map.js';
+import { StoreClient } from '../redis-client/store-client.js';
 import { atMost } from '../redis-client/server/time-limit.js';
 import type { Client, RedissonOptions } from './client.js';
 import { RedissonCommands } from './commands.js';
@@ -38,7 +39,7 @@ export class RedissonLockStore implements LockStore {
     "The store redisson serves one holder at a time, as its wire format has it, so permits and mode: 'read' cannot work there. " +
     "Use the store 'redis', or leave these options out.";
 
-  private readonly locks = new LockDrivers((key, forget) => this.newLock(key, forget));
+  private readonly locks = new LockMap((key, forget) => this.newLock(key, forget));
   /** The lock of each request that waits, by its name in Redis, which is all that a message contains. */
   private readonly lockOf = new Map<string, RedissonLock>();
   private readonly client: StoreClient;

@@ -102,7 +102,7 @@ export class ClientLoader {
         randomBytes: (size: number) => ({ toString: () => randomHex(size) }),
       },
       'node:os': { hostname: () => process?.name ?? 'sim' },
-      ioredis: { Redis: class {}, AbstractConnector: class {}, ReplyError: class {} },
+      ioredis: { Redis: class {}, AbstractConnector: class {}, SentinelConnector: class {} },
     };
     const load = (file: string): Record<string, unknown> => {
       const known = modules.get(file);

@@ -1,15 +1,12 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LinkedList, type Linked } from '../../../core/runtime/linked-list.js';
+import type { SharedWrites } from '../connection/connectors.js';
 import type { Script, ScriptRunner } from './script.js';
-import type { SharedWrites } from '../connection/socket-connector.js';
 
 /** A batch of this many commands is sent at once, so that the server begins early. */
 const LARGEST = 16;
 
-/**
- * The server does not know the script (after SCRIPT FLUSH, or because its slot has moved), so the script did not run. The next time
- * it is sent as text.
- */
+/** The server does not know the script, so it did not run. The next time it is sent as text. */
 export class UnknownScript extends Error {}
 
 /** What a connection does when a script was answered or not. */
@@ -22,19 +19,13 @@ interface Outcomes {
 }
 
 /**
- * Sends scripts: the first time on a connection as text (EVAL), which makes the server keep it, from then on by digest (EVALSHA).
- *
- * The server runs commands in the order in which they were sent, so a digest may follow its text at once. A server that was restarted
- * or has replaced another one gets the text directly, without a failed attempt by digest.
+ * Sends scripts by digest (EVALSHA), and as text (EVAL) where the server does not know them: once in its life, as a rule.
  *
  * Commands that come together go out by one write. Separate system calls would cost a busy route a quarter of its CPU
  * (docs/decisions/0008-one-write-for-several.md). Each command still has its own outcome. Commands are not queued for later, and a
- * command whose outcome is unknown is not repeated here: only the caller knows whether it is idempotent (R13).
+ * command whose outcome is unknown is not repeated here: only the caller knows whether it is idempotent.
  */
 export class ScriptSender implements ScriptRunner {
-  /** By address: the scripts that were sent there as text on the present connection, with the number of that sending. */
-  private readonly sent = new Map<string | undefined, Map<string, number>>();
-  private sendings = 0;
   /** The commands that are gathered and not sent yet. */
   private batch: Call[] = [];
   private turnEnds = false;
@@ -42,21 +33,18 @@ export class ScriptSender implements ScriptRunner {
   /** The commands that were sent and not answered. All have the same time limit, so one timer serves all. */
   private readonly pending = new LinkedList<Call>();
   private timer: NodeJS.Timeout | undefined;
+  /** Scripts (digests) whose text is under way. A digest behind it is known: the server runs commands in the order in which they came. */
+  private readonly loading = new Set<string>();
+  /** Scripts (digests) that `runNow` sends as text the next time. */
+  private readonly unknown = new Set<string>();
 
   constructor(
     private readonly client: Redis | Cluster,
     private readonly writes: SharedWrites,
     /** Milliseconds within which a script must be answered. */
     private readonly limit: number,
-    /** Where the server listens that keeps a key; undefined while that is not known. */
-    private readonly addressOf: (key: string) => string | undefined,
     private readonly outcomes: Outcomes,
   ) {}
-
-  /** The connection to a server broke: the next server at this address may know no script. */
-  forget(address: string): void {
-    this.sent.delete(address);
-  }
 
   /**
    * Sends a script, together with what else is sent in this turn of the event loop.
@@ -67,10 +55,7 @@ export class ScriptSender implements ScriptRunner {
     if (!this.turnEnds) {
       this.turnEnds = true;
       // At the end of this turn and not later: other processes may wait for this command, and the next code may block the event loop.
-      process.nextTick(() => {
-        this.turnEnds = false;
-        this.sendBatch();
-      });
+      process.nextTick(this.endTurn);
     }
     return this.add(script, keys, args);
   }
@@ -82,10 +67,7 @@ export class ScriptSender implements ScriptRunner {
   runGathered(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     if (!this.iterationEnds) {
       this.iterationEnds = true;
-      setImmediate(() => {
-        this.iterationEnds = false;
-        this.sendBatch();
-      });
+      setImmediate(this.endIteration);
     }
     return this.add(script, keys, args);
   }
@@ -95,15 +77,35 @@ export class ScriptSender implements ScriptRunner {
    *
    * @throws UnknownScript, or what ioredis rejects with
    */
-  runNow(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const call = new Call(script, keys, args, resolve, reject);
-      this.prepare(call);
-      this.client[call.name](...call.words).then(resolve, (error: unknown) =>
-        reject(call.meaningOf(error) as Error),
+  async runNow(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
+    const known = !this.unknown.delete(script.sha1);
+    try {
+      return await this.client[known ? 'evalsha' : 'eval'](
+        known ? script.sha1 : script.lua,
+        script.numberOfKeys,
+        ...keys,
+        ...args,
       );
-    });
+    } catch (error) {
+      if (!isUnknown(error)) throw error;
+      this.unknown.add(script.sha1);
+      throw new UnknownScript();
+    }
   }
+
+  private readonly endTurn = (): void => {
+    this.turnEnds = false;
+    this.sendBatch();
+  };
+
+  private readonly endIteration = (): void => {
+    this.iterationEnds = false;
+    this.sendBatch();
+  };
 
   private add(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -128,9 +130,9 @@ export class ScriptSender implements ScriptRunner {
   }
 
   private send(call: Call): void {
-    this.prepare(call);
+    const { script, keys, args } = call;
     try {
-      this.client[call.name](...call.words).then(
+      this.client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args).then(
         (reply) => this.replied(call, reply),
         (error: unknown) => this.failed(call, error),
       );
@@ -140,13 +142,16 @@ export class ScriptSender implements ScriptRunner {
     }
   }
 
-  private prepare(call: Call): void {
-    const address = this.addressOf(call.keys[0] ?? '');
-    let known = this.sent.get(address);
-    if (!known) this.sent.set(address, (known = new Map<string, number>()));
-    const { sha1 } = call.script;
-    call.goesTo(known);
-    if (!known.has(sha1)) known.set(sha1, (this.sendings += 1));
+  private async sendText(call: Call): Promise<void> {
+    const { script, keys, args } = call;
+    this.loading.add(script.sha1);
+    try {
+      this.replied(call, await this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args));
+    } catch (error) {
+      this.failed(call, error);
+    } finally {
+      this.loading.delete(script.sha1);
+    }
   }
 
   private replied(call: Call, reply: unknown): void {
@@ -156,10 +161,13 @@ export class ScriptSender implements ScriptRunner {
   }
 
   private failed(call: Call, error: unknown): void {
-    const meaning = call.meaningOf(error);
-    if (meaning instanceof UnknownScript && !call.overdue) return this.send(call);
+    if (isUnknown(error) && !call.overdue) {
+      if (this.loading.has(call.script.sha1)) this.send(call);
+      else void this.sendText(call);
+      return;
+    }
     this.pending.delete(call);
-    call.reject(this.outcomes.failed(meaning));
+    call.reject(this.outcomes.failed(error));
   }
 
   private arm(delay: number): void {
@@ -181,7 +189,12 @@ export class ScriptSender implements ScriptRunner {
   }
 }
 
-/** One call of a script, sent as text or by the digest of a text that was sent before. */
+/** After SCRIPT FLUSH, a restart, or a move of the slot: the script did not run. */
+function isUnknown(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('NOSCRIPT');
+}
+
+/** One call of a script. */
 class Call implements Linked<Call> {
   previous: Call | undefined;
   next: Call | undefined;
@@ -189,37 +202,12 @@ class Call implements Linked<Call> {
   since = 0;
   /** Whether its time limit has passed, so that its caller no longer waits. */
   overdue = false;
-  name: 'eval' | 'evalsha' = 'eval';
-  words: [script: string, numberOfKeys: number, ...keysAndArgs: (string | number)[]] = ['', 0];
-  /** The scripts that its server has received as text. */
-  private known: Map<string, number> | undefined;
-  /** The number of the sending whose text this digest refers to; undefined: this call sends the text. */
-  private sending: number | undefined;
 
   constructor(
     readonly script: Script,
     readonly keys: readonly string[],
-    private readonly args: readonly (string | number)[],
+    readonly args: readonly (string | number)[],
     readonly resolve: (reply: unknown) => void,
     readonly reject: (error: unknown) => void,
   ) {}
-
-  goesTo(known: Map<string, number>): void {
-    const { script, keys, args } = this;
-    this.known = known;
-    this.sending = known.get(script.sha1);
-    this.name = this.sending === undefined ? 'eval' : 'evalsha';
-    const what = this.sending === undefined ? script.lua : script.sha1;
-    this.words = [what, script.numberOfKeys, ...keys, ...args];
-  }
-
-  /** Turns the error of ioredis for an unknown script into UnknownScript; returns any other error as it is. */
-  meaningOf(error: unknown): unknown {
-    const { script, known, sending } = this;
-    const unknown = sending !== undefined && error instanceof Error && error.message.includes('NOSCRIPT');
-    if (!unknown) return error;
-    // Unless another command has sent the text meanwhile.
-    if (known?.get(script.sha1) === sending) known?.delete(script.sha1);
-    return new UnknownScript();
-  }
 }

@@ -1,112 +1,71 @@
-import { EventEmitter } from 'node:events';
-import type { Cluster, Redis } from 'ioredis';
+import type { Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { addressOf } from './cluster-nodes.js';
-import { limitHandshake } from './frozen-servers.js';
-import { CONNECT_TIMEOUT, GrowingPauses, OWN_OPTIONS } from './own-options.js';
-import type { SubscriberClient } from './subscriber.js';
+import { SharedWrites, SocketConnector } from './connectors.js';
+import { OWN_OPTIONS, reconnectDelay } from './own-options.js';
 
 /**
  * A connection to one node of a Cluster, for listening: a message published on any node reaches all nodes. Each time the connection
  * breaks, another node is tried.
  *
- * The subscriber inside a Cluster client cannot be used for this: it emits no event when it changes nodes or fails to subscribe.
+ * The subscriber inside a Cluster client cannot be used for this: it emits no event when it changes nodes or fails to subscribe, so
+ * nobody would know that messages are lost (`ClusterSubscriber` of ioredis, see docs/upstream.md).
  */
-export class AnyNode extends EventEmitter implements SubscriberClient {
-  readonly isCluster = true;
-  private node: Redis | undefined;
+export class AnyNode extends Redis {
+  /** @param source knows the nodes, and is closed with this connection */
+  constructor(private readonly source: Cluster) {
+    super({
+      ...source.options.redisOptions,
+      ...OWN_OPTIONS,
+      keyPrefix: '',
+      Connector: NodeConnector.bind(undefined, source),
+    } as RedisOptions & { replyMapping: 'legacy' });
+  }
+
+  override disconnect(reconnect = false): void {
+    super.disconnect(reconnect);
+    if (!reconnect) this.source.disconnect();
+  }
+}
+
+class NodeConnector extends SocketConnector {
   private last: string | undefined;
-  private state: 'wait' | 'open' | 'closing' | 'end' = 'wait';
-  private readonly pauses = new GrowingPauses();
-  private pause: NodeJS.Timeout | undefined;
 
-  /** @param cluster knows the nodes, and is closed with this connection */
-  constructor(private readonly cluster: Cluster) {
-    super();
-    // Not before `refresh`: the user's first address may belong to a node that has left the Cluster and gets no messages.
-    cluster.on('refresh', () => this.open());
-    cluster.on('end', () => this.end());
+  constructor(
+    private readonly cluster: Cluster,
+    options: unknown,
+  ) {
+    super(new SharedWrites(), options);
   }
 
-  get status(): string {
-    return this.state === 'open' ? (this.node?.status ?? 'connecting') : this.state;
-  }
-
-  connect(): Promise<void> {
-    this.state = 'open';
-    this.next();
-    return Promise.resolve();
-  }
-
-  disconnect(reconnect = false): void {
-    if (!reconnect) this.state = 'closing';
-    if (this.node) this.node.disconnect();
-    else if (!reconnect) this.end();
-  }
-
-  subscribe(...channels: string[]): Promise<unknown> {
-    return this.node?.subscribe(...channels) ?? notConnected();
-  }
-
-  unsubscribe(...channels: string[]): Promise<unknown> {
-    return this.node?.unsubscribe(...channels) ?? notConnected();
-  }
-
-  private next(): void {
-    if (this.state !== 'open') return;
-    refreshNodes(this.cluster);
-    this.open();
-  }
-
-  /** Connects to a node, if there is one and nothing else is under way. */
-  private open(): void {
-    if (this.state !== 'open' || this.node || this.pause) return;
-    const known = anyOf(this.cluster.nodes(), this.last);
-    if (!known) return;
-    this.last = addressOf(known);
-    const node = known.duplicate({ ...OWN_OPTIONS, keyPrefix: '', retryStrategy: null });
-    this.node = node;
-    limitHandshake(node, CONNECT_TIMEOUT);
-    node.on('error', () => undefined);
-    node.on('message', (channel, message) => this.emit('message', channel, message));
-    node.on('ready', () => {
-      this.pauses.ready();
-      this.emit('ready');
-    });
-    node.on('close', () => this.emit('close'));
-    node.on('end', () => this.closed());
-    node.connect().catch(() => undefined);
-  }
-
-  private closed(): void {
-    this.node = undefined;
-    if (this.state !== 'open') return this.end();
-    this.pause = setTimeout(() => {
-      this.pause = undefined;
-      this.next();
-    }, this.pauses.next());
-  }
-
-  private end(): void {
-    if (this.state === 'end') return;
-    this.state = 'end';
-    clearTimeout(this.pause);
-    this.node?.disconnect();
-    this.emit('end');
-    this.cluster.disconnect();
+  /** Ends only with a socket, or when the client is closed: a client of ioredis whose connector fails never connects again. */
+  override async connect(): Promise<Socket> {
+    this.connecting = true;
+    for (let attempt = 1; this.connecting; attempt += 1) {
+      const node = anyOf(await nodesOf(this.cluster), this.last);
+      if (node && this.connecting) {
+        this.last = addressOf(node);
+        const { host, port, family, tls } = node.options;
+        return this.open({ host, port, family } as ConnectionOptions, tls);
+      }
+      await delay(reconnectDelay(attempt), undefined, { ref: false });
+    }
+    throw new Error('Connection is closed.');
   }
 }
 
-function notConnected(): Promise<never> {
-  return Promise.reject(new Error('Connection is closed.'));
-}
-
-/** Refreshes the list of nodes. This client sends no commands, so the list is as old as the last connection. */
-function refreshNodes(cluster: Cluster): void {
-  if (cluster.status === 'wait') cluster.connect().catch(() => undefined);
-  if (cluster.status !== 'ready') return;
-  cluster.refreshSlotsCache((error) => {
-    if (error) cluster.disconnect(true);
-  });
+/**
+ * The nodes as they are now; none while they are not known. The user's first address may belong to a node that has left the Cluster and
+ * gets no messages, and this client sends no commands that would find out.
+ */
+async function nodesOf(cluster: Cluster): Promise<Redis[]> {
+  if (cluster.status === 'wait') await cluster.connect().catch(() => undefined);
+  if (cluster.status !== 'ready') return [];
+  const failed = await new Promise<unknown>((resolve) => cluster.refreshSlotsCache(resolve));
+  if (failed) cluster.disconnect(true);
+  return failed ? [] : cluster.nodes();
 }
 
 /** Chooses a node other than `last` if there is one, since `last` may never answer again. */

@@ -35,6 +35,7 @@ export const OWN_OPTIONS = {
   role: 'master',
   failoverDetector: true,
   sentinelRetryStrategy: reconnectDelay,
+  sentinelReconnectStrategy: reconnectDelay,
   sentinelCommandTimeout: LOOK_UP_TIMEOUT,
 } satisfies RedisOptions;
 
@@ -58,35 +59,8 @@ export const OWN_CLUSTER_OPTIONS = {
   slotsRefreshTimeout: LOOK_UP_TIMEOUT,
 } satisfies ClusterOptions;
 
-/** A connection that was ready for longer than this (ms) is made anew at once. */
-const BRIEF = 20;
-
-/**
- * The pauses of one connection before it is made anew. They grow by `reconnectDelay` also while each new connection breaks as soon as
- * it is ready, which ioredis counts as a first attempt each time. A connection that was of use has no pause, however often it is cut:
- * a waiter whose subscription is down for longer than the grace loses its place (R6).
- */
-export class GrowingPauses {
-  private attempts = 0;
-  private readyAt: number | undefined;
-
-  /** The connection is ready. */
-  readonly ready = (): void => {
-    this.readyAt = performance.now();
-  };
-
-  /** The connection broke, or could not be made. Gives the pause before the next attempt, ms. */
-  readonly next = (): number => {
-    const held = this.readyAt !== undefined && performance.now() - this.readyAt > BRIEF;
-    this.readyAt = undefined;
-    this.attempts = held ? 1 : this.attempts + 1;
-    return reconnectDelay(this.attempts);
-  };
-}
-
-/** Reconnects at once, then after 50, 100, … 1,000 ms, with up to a fifth of jitter. */
+/** Reconnects after 25, 50, 100, … 1,000 ms, with up to a fifth of jitter. */
 export function reconnectDelay(attempt: number): number {
-  if (attempt <= 1) return 0;
   const delay = Math.min(1_000, 25 * 2 ** Math.min(attempt - 1, 6));
   return Math.round(delay * (1 + Math.random() / 5));
 }

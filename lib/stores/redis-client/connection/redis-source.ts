@@ -1,11 +1,8 @@
 import { Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../../core/errors/errors.js';
 import { AnyNode } from './any-node.js';
-import { limitHandshake, watchFailovers } from './frozen-servers.js';
-import { CONNECT_TIMEOUT, GrowingPauses, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
-import { PrimaryConnector } from './primary-connector.js';
-import { SharedWrites, SocketConnector } from './socket-connector.js';
-import type { SubscriberClient } from './subscriber.js';
+import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
+import { PrimaryConnector, SharedWrites, SocketConnector } from './connectors.js';
 
 /** What a connection is for. The native and the redisson store use commands and subscriber. */
 export type RedisRole = 'commands' | 'subscriber' | 'replication';
@@ -36,21 +33,53 @@ export function openConnection(
   shardedChannels = false,
 ): RedisConnection {
   const writes = new SharedWrites();
-  const pauses = new GrowingPauses();
-  const client = makeClient(source, role, shardedChannels, writes, pauses);
-  client.on('ready', pauses.ready);
+  const client = makeClient(source, role, shardedChannels, writes);
   // Without a listener, ioredis prints every connection error; commands that fail report what matters.
   client.on('error', () => undefined);
   if (client.isCluster) {
     client.on('+node', (node: Redis) => {
-      limitHandshake(node, CONNECT_TIMEOUT);
+      limitHandshake(node);
       handleAsking(node);
     });
   } else {
-    limitHandshake(client as Redis, CONNECT_TIMEOUT);
-    watchFailovers(client as Redis);
+    limitHandshake(client as Redis);
+    outliveFailover(client as Redis);
   }
   return { client, keyPrefix: keyPrefixOf(client), writes };
+}
+
+/**
+ * Makes a connection anew that is not ready within `limit` ms. The kernel of a frozen server still accepts connections, and ioredis limits
+ * only the time until then: it would wait for ever for the answer, instead of looking for the new primary
+ * (https://github.com/redis/ioredis/issues/1314 is the same of a connection that was ready before).
+ */
+export function limitHandshake(client: Redis, limit = CONNECT_TIMEOUT): void {
+  let timer: NodeJS.Timeout | undefined;
+  client.on('connect', () => {
+    timer = setTimeout(() => client.disconnect(true), limit).unref();
+  });
+  for (const event of ['ready', 'close']) client.on(event, () => clearTimeout(timer));
+}
+
+/**
+ * Connects a client of sentinels again that ended although nobody closed it. A primary that is replaced closes its connections; ioredis then
+ * asks the sentinels for the new one, and still listens to them on behalf of the connection before. What they announce meanwhile stops
+ * the search, and the client ends for good (`FailoverDetector.disconnect` of ioredis 5.4 to 6.0, see docs/upstream.md).
+ */
+function outliveFailover(client: Redis): void {
+  if (!client.options.sentinels) return;
+  let searching = false;
+  let closing = false;
+  client.on('connecting', () => (searching = true));
+  for (const event of ['connect', 'close']) client.on(event, () => (searching = false));
+  client.on('end', () => {
+    if (searching && !closing) client.connect().catch(() => undefined);
+  });
+  const disconnect = client.disconnect.bind(client);
+  client.disconnect = (reconnect = false) => {
+    closing ||= !reconnect;
+    disconnect(reconnect);
+  };
 }
 
 /**
@@ -67,9 +96,13 @@ function handleAsking(node: Redis): void {
 }
 
 /** Makes a connection for listening to classic channels. It is not yet connected. */
-export function openSubscription(source: RedisSource): SubscriberClient {
+export function openSubscription(source: RedisSource): Redis | Cluster {
   const { client } = openConnection(source, 'subscriber');
-  return client.isCluster ? new AnyNode(client as Cluster) : client;
+  if (!client.isCluster) return client;
+  const node = new AnyNode(client as Cluster);
+  node.on('error', () => undefined);
+  limitHandshake(node);
+  return node;
 }
 
 function makeClient(
@@ -77,13 +110,12 @@ function makeClient(
   role: RedisRole,
   shardedChannels: boolean,
   writes: SharedWrites,
-  pauses: GrowingPauses,
 ): Redis | Cluster {
-  if (typeof source === 'string') return new Redis(source, ownOptions({}, writes, pauses));
+  if (typeof source === 'string') return new Redis(source, ownOptions({}, writes));
   if (typeof source === 'function') return newClient(source(role), role);
   if (isCluster(source)) return duplicateCluster(source, shardedChannels);
-  if (isRedis(source)) return source.duplicate(ownOptions(source.options, writes, pauses));
-  return new Redis({ ...source, ...ownOptions(source, writes, pauses) } as RedisOptions & {
+  if (isRedis(source)) return source.duplicate(ownOptions(source.options, writes));
+  return new Redis({ ...source, ...ownOptions(source, writes) } as RedisOptions & {
     replyMapping: 'legacy';
   });
 }
@@ -96,8 +128,9 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
   const isClient = typeof client?.on === 'function' && 'status' in client;
   if (isClient && !made.has(client)) {
     made.add(client);
-    // The lock subscribes again itself. If an attempt of ioredis were refused, its unhandled rejection would end the process.
-    if (!client.isCluster) (client as Redis).options.autoResubscribe = false;
+    // The lock subscribes again itself. If an attempt of ioredis were refused, its unhandled rejection would end the process. And a frozen
+    // primary does not close its connections: only its sentinels tell that there is another one.
+    if (!client.isCluster) Object.assign(client.options, { autoResubscribe: false, failoverDetector: true });
     return client;
   }
   throw new LockConfigurationError(
@@ -107,18 +140,13 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
   );
 }
 
-/** Adds the lock's own connector (direct, or by sentinels), unless the user's options have one. */
+/** Adds a connector that shares writes (direct, or by sentinels), unless the user's options have one. */
 function ownOptions(
   { sentinels, Connector }: RedisOptions,
   writes: SharedWrites,
-  pauses: GrowingPauses,
 ): typeof OWN_OPTIONS & Pick<RedisOptions, 'Connector'> {
-  const Own = sentinels ? PrimaryConnector : SocketConnector;
-  return {
-    ...OWN_OPTIONS,
-    retryStrategy: pauses.next,
-    Connector: Connector ?? Own.bind(undefined, writes),
-  };
+  const own = sentinels ? PrimaryConnector.bind(undefined, writes) : SocketConnector.bind(undefined, writes);
+  return { ...OWN_OPTIONS, Connector: Connector ?? own };
 }
 
 function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {

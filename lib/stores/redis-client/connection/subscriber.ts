@@ -1,12 +1,13 @@
 import { closeClient, type Closable } from '../server/close-client.js';
-import { readRunId } from '../server/introduction.js';
+import { atMost, Signal, within } from '../server/time-limit.js';
 import { CONNECT_TIMEOUT } from './own-options.js';
-import { atMost, within } from '../server/time-limit.js';
 
 /** How long to wait before subscribing again after a refusal on a connection that is up, in ms. */
 const RESUBSCRIBE_DELAY = 250;
+/** Least time between two reconnects because no message arrives, ms: if ACLs deny messages, a reconnect does not help. */
+const DEAF_PAUSE = 10_000;
 
-/** What a subscriber needs of its client: one of ioredis, or one that goes to any node of a Cluster. */
+/** What a subscriber needs of its client. */
 export interface SubscriberClient extends Closable {
   on(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
   on(event: 'message', listener: (channel: string, message: string) => void): unknown;
@@ -17,10 +18,16 @@ export interface SubscriberClient extends Closable {
 }
 
 /**
+ * Publishes a message without a meaning on the client's own channel. Resolves with how many connections the server counts there; undefined:
+ * it counts only some, as a node of a Cluster.
+ */
+export type Ping = () => Promise<number | undefined>;
+
+/**
  * The private subscriber connection of a client.
  *
  * ioredis reports a connection as ready before it has subscribed again, and does not notice if that fails. So this class
- * subscribes and waits for the answers itself; `up` means that the server has acknowledged every channel (R9).
+ * subscribes and waits for the answers itself; `up` means that the server has acknowledged every channel.
  */
 export class Subscriber {
   private readonly channels = new Set<string>();
@@ -31,6 +38,10 @@ export class Subscriber {
   private retry: NodeJS.Timeout | undefined;
   private attempted!: () => void;
   private readonly firstAttempt = new Promise<void>((resolve) => (this.attempted = resolve));
+  private readonly message = new Signal();
+  private deafAt = -Infinity;
+  /** The server counted nobody, and the subscription was made anew for that. */
+  private doubted = false;
 
   /** Since when all channels have been subscribed without a break (monotonic); undefined while they are not. */
   upSince: number | undefined;
@@ -38,11 +49,11 @@ export class Subscriber {
   /** The server does not let this user subscribe. */
   refused = false;
 
-  /** Run id of the server that carries the subscription. */
-  serverRunId: string | undefined;
-
-  /** The servers (run ids) that count no connection on a channel although its messages arrive, as behind a proxy that fans them out. */
-  readonly uncounted = new Set<string | undefined>();
+  /**
+   * Whether a script can count who listens to the client's channel. False: messages arrive, but the server that commands go to counts
+   * nobody, as behind a proxy or on another node of a Cluster; undefined: not known (yet).
+   */
+  counted: boolean | undefined;
 
   /** A message came. Must not throw. */
   onMessage: ((channel: string, message: string) => void) | undefined;
@@ -50,17 +61,26 @@ export class Subscriber {
   /** All channels are subscribed, for the first time or again. Waiters must check what they missed meanwhile. */
   onUp: (() => void) | undefined;
 
+  /** `counted` is known. */
+  onCounted: (() => void) | undefined;
+
   /** The subscription broke, and is being made anew. */
   onDown: (() => void) | undefined;
 
-  constructor(private readonly client: SubscriberClient) {
+  constructor(
+    private readonly client: SubscriberClient,
+    private readonly ping: Ping,
+  ) {
     client.on('ready', () => void this.subscribeAll());
     client.on('close', () => {
       this.attempted();
       this.down();
     });
     client.on('end', this.attempted);
-    client.on('message', (channel: string, message: string) => this.onMessage?.(channel, message));
+    client.on('message', (channel: string, message: string) => {
+      this.message.fire();
+      this.onMessage?.(channel, message);
+    });
   }
 
   /** All channels are subscribed. */
@@ -96,9 +116,28 @@ export class Subscriber {
     if (this.requested) this.client.unsubscribe(channel).catch(() => undefined);
   }
 
-  /** The subscription is not what it seems (half open, lost, on another server): a new connection. */
+  /**
+   * Publishes to the own channel, and resolves within `limit` ms with whether messages arrive; learns `counted` from it. A subscription
+   * that only seems to be up (half open, lost, on another server than the commands) is made anew.
+   *
+   * @throws CommandFailure, or what ioredis rejects with, if the server does not answer
+   */
+  async check(limit: number): Promise<boolean> {
+    const { upSince } = this;
+    const arrival = this.message.within(limit);
+    const listeners = await within(this.ping(), limit);
+    const arrives = upSince !== undefined && (await arrival);
+    // It broke meanwhile, or was down: then it is being made anew already.
+    if (upSince === undefined || upSince !== this.upSince) return false;
+    if (!arrives) this.rebuildDeaf();
+    else this.noteCount(listeners);
+    return arrives;
+  }
+
+  /** The subscription is not what it seems: a new connection. */
   rebuild(): void {
-    if (this.closed) return;
+    // ioredis ends a client for good that is told to reconnect before it has a socket.
+    if (this.closed || !['connect', 'ready'].includes(this.client.status)) return;
     this.down();
     this.client.disconnect(true);
   }
@@ -110,13 +149,32 @@ export class Subscriber {
     await closeClient(this.client, limit);
   }
 
+  /** A count of none makes the subscription anew, once: it may have stayed with a server that is no longer the primary. */
+  private noteCount(listeners = -1): void {
+    if (listeners === 0 && !this.doubted) {
+      this.doubted = true;
+      return this.rebuild();
+    }
+    this.counted = listeners > 0;
+    if (this.counted) this.doubted = false;
+    this.onCounted?.();
+  }
+
+  private rebuildDeaf(): void {
+    const time = performance.now();
+    if (time - this.deafAt < DEAF_PAUSE) return;
+    this.deafAt = time;
+    this.rebuild();
+  }
+
   private down(): void {
     clearTimeout(this.retry);
     const wasUp = this.up;
     this.upSince = undefined;
+    this.counted = undefined;
     this.requested = false;
-    this.serverRunId = undefined;
     this.attempt += 1;
+    this.message.fire(); // a check need not wait longer for its message
     if (wasUp && !this.closed) this.onDown?.();
   }
 
@@ -125,17 +183,14 @@ export class Subscriber {
     // The connection may be dead without a sign. No command is sent on it that would find out.
     this.rebuildAfter(CONNECT_TIMEOUT);
     try {
-      // Before subscribing: a RESP2 connection that has subscribed takes no other commands.
-      const runId = await readRunId(this.client);
-      if (attempt !== this.attempt) return;
       this.requested = true;
       if (this.channels.size > 0) await this.client.subscribe(...this.channels);
       if (attempt !== this.attempt || this.closed) return;
       this.refused = false;
-      this.serverRunId = runId;
       clearTimeout(this.retry);
       this.upSince = performance.now();
       this.onUp?.();
+      this.check(CONNECT_TIMEOUT).catch(() => undefined);
     } catch (error) {
       this.refused = error instanceof Error && error.message.includes('NOPERM');
       if (attempt !== this.attempt || this.closed) return;

@@ -4,7 +4,6 @@ import type { ClientIdentity, ProcessReport } from '../../../core/port/lock-over
 import type { PeerReports, ReportRequest, Peers } from '../../../core/port/peers.js';
 import type { CommandConnection } from '../commands/command-connection.js';
 import { askNodes } from './ask-nodes.js';
-import type { LoopbackCheck } from './loopback-check.js';
 import {
   reportMessages,
   parseReport,
@@ -15,6 +14,7 @@ import {
 } from './peer-messages.js';
 import { escapePattern } from './pattern.js';
 import type { Retry } from '../commands/retry.js';
+import type { Subscriber } from '../connection/subscriber.js';
 import { toCommandFailure } from '../server/server-failure.js';
 import { Signal, within } from '../server/time-limit.js';
 
@@ -39,7 +39,7 @@ export class RedisPeers implements Peers {
     private readonly channels: string,
     private readonly connection: CommandConnection,
     private readonly retry: Retry,
-    private readonly loopback: LoopbackCheck,
+    private readonly subscriber: Subscriber,
     private readonly timeout: number,
   ) {}
 
@@ -61,7 +61,7 @@ export class RedisPeers implements Peers {
       await this.answered(() =>
         Promise.all(others.map((client) => via.publish(this.channels + client, text))),
       );
-      const messages = this.loopback.works(this.timeout);
+      const messages = this.subscriber.check(this.timeout).catch(() => this.subscriber.up);
       await survey.complete;
       if (!survey.hasAll && !(await messages)) problems.push(DEAF);
     } finally {
@@ -73,7 +73,6 @@ export class RedisPeers implements Peers {
 
   /** Whether `text` was a message between clients. Never throws. */
   onMessage(text: string): boolean {
-    this.loopback.received();
     if (text.startsWith('A ')) {
       const report = parseReport(text);
       if (report) this.surveys.get(report.nonce)?.add(report);

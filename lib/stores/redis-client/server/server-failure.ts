@@ -15,8 +15,6 @@ export type Remedy = 'time' | 'operator' | 'none';
 export class CommandFailure extends Error {
   /** Milliseconds after which a lock should repeat it; Infinity: when there is a connection again (`BackOff`). */
   retryAfter = 100;
-  /** It reached the server after its deadline: it wrote nothing, and no copy of it will. */
-  tooLate = false;
 
   constructor(
     readonly effect: Effect,
@@ -60,6 +58,8 @@ const HUNG_UP =
 const NOT_REDIS = 'something else than Redis answers there, perhaps a server of HTTP; check host and port';
 const NO_INFO =
   'it does not know INFO, with which ioredis begins; set `enableReadyCheck: false` beside its address';
+
+const NO_PRIMARY = 'no sentinel named the primary: none answers, or none knows that name';
 
 /** Three forms of the error: outside a script; inside one, from Redis 7.2 on and in Valkey; inside one, up to Redis 7.0. */
 const NO_RIGHT = /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
@@ -208,6 +208,7 @@ export function networkTrouble(cause: unknown): string | undefined {
   const { code, message = '' } = outer.errors?.[0] ?? outer;
   // As the parsers of ioredis 5 and 6 say it.
   if (/^(?:Protocol error, got|Unknown RESP type) /.test(message)) return NOT_REDIS;
+  if (message.startsWith('All sentinels are unreachable')) return NO_PRIMARY;
   if (typeof code !== 'string') return /^ERR unknown command .info/i.test(message) ? NO_INFO : undefined;
   return (firstLine(message) || code) + (code === 'EPIPE' || code === 'ECONNRESET' ? HUNG_UP : '');
 }
@@ -224,17 +225,6 @@ export function commandTimeout(deadline: number): CommandFailure {
   const text = `${reason} The lock was not taken. Check the connection to Redis and its load.`;
   const error = new LockStoreUnavailableError('timeout', text, undefined, reason);
   return new CommandFailure('unknown', 'time', error);
-}
-
-/**
- * The server found the deadline of a command over when it came.
- *
- * @param unanswered whether an earlier copy of it got no answer, and may have taken effect
- */
-export function cameTooLate(deadline: number, unanswered: boolean): CommandFailure {
-  const failure = commandTimeout(deadline);
-  if (unanswered) return failure;
-  return Object.assign(new CommandFailure('none', 'time', failure.error), { tooLate: true });
 }
 
 /** ioredis attaches the command with its arguments to its errors; only the message is worth keeping. */

@@ -36,7 +36,7 @@ class BreakingClient extends EventEmitter implements SubscriberClient {
 
 test('a connection that breaks while many channels are being subscribed is dropped once', async () => {
   const client = new BreakingClient();
-  const subscriber = new Subscriber(client);
+  const subscriber = new Subscriber(client, () => Promise.resolve(1));
   await subscriber.add('first');
   subscriber.connect();
   await new Promise(setImmediate);

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
-import { AbstractConnector, type RedisOptions } from 'ioredis';
+import { AbstractConnector, SentinelConnector, type RedisOptions } from 'ioredis';
 import { DISCONNECT_TIMEOUT } from './own-options.js';
 
 /**
@@ -52,6 +52,22 @@ export class SocketConnector extends AbstractConnector {
     const socket = tls ? connectTls({ ...address, ...tls }) : connect(address as { port: number });
     this.stream = socket;
     socket.once('error', (error: Error) => (this.firstError = error));
+    this.writes.use(socket);
+    return socket;
+  }
+}
+
+/** The connector of ioredis to the primary that sentinels name, which shares its socket. */
+export class PrimaryConnector extends SentinelConnector {
+  constructor(
+    private readonly writes: SharedWrites,
+    options: unknown,
+  ) {
+    super(options as ConstructorParameters<typeof SentinelConnector>[0]);
+  }
+
+  override async connect(emit: (event: string, error: Error) => void): Promise<Socket> {
+    const socket = await super.connect(emit);
     this.writes.use(socket);
     return socket;
   }
