@@ -5,8 +5,10 @@ import { Wait } from '../core/port/wait.js';
 import { lockOrder, requireKey, type LockKeys } from '../core/options/lock-keys.js';
 import { shareOf, type SharingOptions } from '../core/options/sharing.js';
 import { quote } from '../core/errors/text.js';
+import { printAs } from '../core/runtime/printing.js';
 import { LockedMethod } from '../nest/decorator/locked-method.js';
 import { type StoreFactory } from '../setup/store-factory.js';
+import { type ArgumentsOf, type MethodName, type ResultsOf } from './call-types.js';
 import { HeldCalls, withError } from './held-calls.js';
 import { fail, within, type WithinOptions } from './patience.js';
 import { ProbedStore } from './probed-store.js';
@@ -18,21 +20,6 @@ export interface ProbeHold extends AsyncDisposable {
   /** Gives the lock to the next in line; idempotent. */
   release(): Promise<void>;
 }
-
-/** The methods of `T`, by name. */
-export type MethodName<T> = {
-  [Name in keyof T]: T[Name] extends (...args: never[]) => unknown ? Name : never;
-}[keyof T];
-
-/** The arguments of a method of `T`. */
-export type ArgumentsOf<T, Name extends keyof T> = T[Name] extends (...args: infer Args) => unknown
-  ? Args
-  : never;
-
-/** The results of calls, in their order. */
-export type ResultsOf<Calls extends readonly (() => unknown)[]> = {
-  -readonly [Index in keyof Calls]: Awaited<ReturnType<Calls[Index]>>;
-};
 
 /**
  * Controls the locks of an application under test: holds them, waits for calls that request them, takes them away.
@@ -248,3 +235,5 @@ export class FairLockProbe {
     return others.length === 0 ? line : `${line}. Others wait for ${others.map(quote).join(', ')}`;
   }
 }
+
+printAs('FairLockProbe', FairLockProbe);

@@ -4,11 +4,6 @@ export {
   getFairLockProbeToken,
   type ProviderOverrides,
 } from './fair-lock-testing.module.js';
-export {
-  type ArgumentsOf,
-  FairLockProbe,
-  type MethodName,
-  type ProbeHold,
-  type ResultsOf,
-} from './fair-lock-probe.js';
+export { FairLockProbe, type ProbeHold } from './fair-lock-probe.js';
+export { type ArgumentsOf, type MethodName, type ResultsOf } from './call-types.js';
 export { type WithinOptions } from './patience.js';

@@ -1,6 +1,7 @@
 import { checkOptions, type AcquireOptions, type CheckedOptions } from '../options/acquire-options.js';
 import type { SharedGrants } from '../holds/shared-grants.js';
 import { detached } from '../runtime/async-context.js';
+import { printAs } from '../runtime/printing.js';
 import { emit } from '../diagnostics/diagnostics.js';
 import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import type { FairLock } from '../holds/fair-lock.js';
@@ -239,6 +240,8 @@ export class FairLockService {
     return new AcquireCall(checked, waitTime);
   }
 }
+
+printAs('FairLockService', FairLockService);
 
 /** Whether each reading of the options shows the same: a getter may tell another signal for each call. */
 function isConstant(options: AcquireOptions): boolean {

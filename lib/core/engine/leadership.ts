@@ -14,6 +14,7 @@ import { requireOptions } from '../options/refusals.js';
 import type { LockStore } from '../port/lock-store.js';
 import { follow, unfollow } from '../runtime/abort-relay.js';
 import { detached } from '../runtime/async-context.js';
+import { printAs } from '../runtime/printing.js';
 import type { TimedTask, TimerEntry, Timers } from '../runtime/timers.js';
 import type { Shutdown } from '../waits/shutdown.js';
 import { AcquireCall } from '../waits/wait.js';
@@ -78,7 +79,7 @@ export class Candidate implements Leadership, TimedTask {
   /** @throws LockKeyError, LockConfigurationError */
   constructor(
     private readonly parts: LeadershipParts,
-    private readonly key: string,
+    readonly key: string,
     private readonly section: (lock: FairLock) => unknown,
     options: LeadOptions,
   ) {
@@ -202,6 +203,8 @@ export class Candidate implements Leadership, TimedTask {
     this.parts.defaults.onWarning(message, { key: this.key, label: this.options.label, error });
   }
 }
+
+printAs('Leadership', Candidate, ({ key, state }) => ({ key, state }));
 
 /** @throws LockConfigurationError for what is no option of `lead` */
 function checked(options: LeadOptions, signal: AbortSignal, defaults: EngineDefaults): CheckedOptions {

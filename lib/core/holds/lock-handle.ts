@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { controllerForMany, follow, unfollow } from '../runtime/abort-relay.js';
 import { endInReverse, Hold } from './hold.js';
 import { runInScope, scopeOfFlow } from '../runtime/async-context.js';
+import { printAs } from '../runtime/printing.js';
 import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
 import { LockNotHeldError, type LockLostError } from '../errors/errors.js';
 import type { FairLock } from './fair-lock.js';
@@ -148,6 +149,12 @@ export class LockHandle implements FairLock {
     for (const { grant } of this.holds) unfollow(grant.lease.signal, this.ownSignal);
   }
 }
+
+printAs('FairLock', LockHandle, ({ keys, tokens, state }) => ({
+  keys,
+  tokens: Object.fromEntries(tokens),
+  state,
+}));
 
 /**
  * The `signal` of a handle. Its listeners run in the async context of the flow that first read it, but inside the holds of the
