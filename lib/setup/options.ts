@@ -6,12 +6,12 @@ import { type RedisSource } from '../stores/redis-client/connection/redis-source
  */
 export interface FairLockModuleOptions {
   /**
-   * Where Redis is: a URL, ioredis options, an existing `Redis` or `Cluster` (never quit and never reconfigured: the
+   * Where Redis is: a URL, ioredis options with `host`, `port`, `path` or `sentinels`, an existing `Redis` or `Cluster` (never quit and never reconfigured: the
    * lock makes its own connections from it), or a function of the role (`'commands'`, `'subscriber'`, `'replication'`)
    * that makes a client, for credentials that rotate. Default: the environment's `REDIS_URL`, else
    * `redis://localhost:6379`.
    */
-  redis?: RedisSource | undefined;
+  redis?: RedisSource | URL | undefined;
   /**
    * Where the lines are kept. `redis` (default): the native protocol. `redisson`: the wire format of Redisson's
    * `getFairLock`, to share locks with Java; no fencing tokens. `memory`: in this process, for tests and single
@@ -99,4 +99,4 @@ export interface FairLockModuleOptions {
 type Resolved<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
 
 /** The options with every default filled in, all checked. */
-export type ResolvedFairLockOptions = Resolved<FairLockModuleOptions>;
+export type ResolvedFairLockOptions = Resolved<FairLockModuleOptions & { redis: RedisSource }>;
