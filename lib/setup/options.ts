@@ -79,7 +79,7 @@ export interface FairLockModuleOptions {
   /**
    * How long a request may wait before one warning is logged, with the holder of the lock at that moment: 1 or more, or `false` for
    * never. Default 10,000. Costs a look at the lock, at most one in 10 s for each key. A request that gives up earlier is warned of, too:
-   * at most one warning in 10 s for each key, and none for `waitTime: 0`.
+   * at most one warning in 10 s for each key, and none for `waitTime: 0` or `onTimeout: 'skip'`.
    */
   slowWait?: number | false | undefined;
   /** How long a hold may last before one warning is logged: 1 or more, or `false` for never. Default 30,000. */

@@ -14,7 +14,8 @@ export const waitChannel = tracingChannel<WaitDescription, WaitDescription>('fai
 export const holdChannel = tracingChannel<HoldDescription, HoldDescription>('fairlock:hold');
 export const eventChannel = channel('fairlock:event');
 
-export type WaitOutcome = 'granted' | 'timeout' | 'aborted' | 'full' | 'unavailable' | 'refused';
+/** `skipped`: as `timeout`, of a caller that goes on without the lock (`onTimeout: 'skip'`, `tryAcquire`). */
+export type WaitOutcome = 'granted' | 'skipped' | 'timeout' | 'aborted' | 'full' | 'unavailable' | 'refused';
 export type HoldOutcome = 'released' | 'lost' | 'max-hold';
 
 /** One request for one key, from the call to the grant or the refusal. Times are `performance.now()`, in ms. */
@@ -91,11 +92,15 @@ export function beginWait(
   return wait;
 }
 
-/** @param error absent: it was granted */
-export function endWait(wait: WaitDescription, error?: unknown): void {
+/**
+ * @param error absent: it was granted
+ * @param skips whether the caller goes on without the lock when the wait time is over
+ */
+export function endWait(wait: WaitDescription, error: unknown, skips: boolean): void {
   wait.endedAt = performance.now();
   wait.outcome = error === undefined ? 'granted' : outcomeOf(error);
-  if (error !== undefined) {
+  if (skips && wait.outcome === 'timeout') wait.outcome = 'skipped';
+  else if (error !== undefined) {
     wait.error = error;
     waitChannel.error.publish(wait);
   }

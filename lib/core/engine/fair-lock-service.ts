@@ -108,7 +108,7 @@ export class FairLockService {
 
   /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
   async tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock | undefined> {
-    const call = this.newCall(options, 0);
+    const call = this.newCall(options, true);
     try {
       return (await this.take(keys, call)).begin();
     } catch (error) {
@@ -230,14 +230,13 @@ export class FairLockService {
     lock.assertHeld();
   }
 
-  /** @param waitTime in place of the option */
-  private newCall(options: AcquireOptions = NO_OPTIONS, waitTime?: number): AcquireCall {
+  private newCall(options: AcquireOptions = NO_OPTIONS, isTry?: boolean): AcquireCall {
     let checked = this.checked.get(options);
     if (!checked) {
       checked = checkOptions(options, this.parts.defaults);
       if (isConstant(options)) this.checked.set(options, checked);
     }
-    return new AcquireCall(checked, waitTime);
+    return new AcquireCall(checked, isTry);
   }
 }
 
