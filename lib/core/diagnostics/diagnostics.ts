@@ -51,6 +51,8 @@ export interface HoldDescription {
   readonly token: number | undefined;
   /** Milliseconds in line. */
   readonly waited: number;
+  /** Whether it is the term of a leader (`lead`), which may last for days. */
+  readonly term: boolean;
   endedAt?: number;
   outcome?: HoldOutcome;
   /** A subscriber may set both, for `query` and for the spans of slow waits. */
@@ -111,9 +113,9 @@ export function endWait(wait: WaitDescription, error: unknown, skips: boolean): 
 export function newHold(
   { key, token, waited }: Pick<HoldDescription, 'key' | 'token' | 'waited'>,
   share: Share | undefined,
-  { lock, label }: CheckedOptions,
+  { lock, label, lasting: term }: CheckedOptions,
 ): HoldDescription {
-  return { key, lock, label, share, startedAt: performance.now(), token, waited };
+  return { key, lock, label, share, startedAt: performance.now(), token, waited, term };
 }
 
 /** Those whose beginning was published. A grant may be released before its section begins, and that is no hold. */
