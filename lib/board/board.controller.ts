@@ -21,6 +21,7 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { type ForceReleaseOptions } from '../core/engine/force-release.js';
 import { LockConfigurationError } from '../core/errors/errors.js';
 import { DEFAULT_NAME } from '../nest/fair-lock.tokens.js';
 import { BoardFeed } from './board-feed.js';
@@ -101,13 +102,15 @@ export class FairLockBoardController {
         `The header ${COMMAND_HEADER}: force-release is missing, so the request may come from another site.`,
       );
     }
-    const { key, token } = (body ?? {}) as { key?: unknown; token?: unknown };
-    if (typeof key !== 'string' || typeof token !== 'number' || !Number.isSafeInteger(token)) {
+    const { key, token, holder } = (body ?? {}) as { key?: unknown; token?: unknown; holder?: unknown };
+    const named = namedBy(token, holder);
+    if (typeof key !== 'string' || !named) {
       throw new BadRequestException(
-        'The body must be { key, token } as JSON, with the fencing token of the hold that is to end.',
+        'The body must be { key, token } or { key, holder } as JSON, with the fencing token of the hold that is to end, or the id of ' +
+          'the shared holder.',
       );
     }
-    const released = await this.feed.locks.forceRelease(key, { token }).catch(asBadRequest);
+    const released = await this.feed.locks.forceRelease(key, named).catch(asBadRequest);
     if (!released)
       throw new ConflictException('The lock was released or passed on meanwhile; nothing was done.');
     this.send(response, 'application/json; charset=utf-8', JSON.stringify({ released }));
@@ -148,6 +151,13 @@ function baseOf({ originalUrl, url }: PlatformRequest): string {
   const [path = ''] = (originalUrl ?? url).split(/[?#]/);
   const segment = path.slice(path.lastIndexOf('/') + 1);
   return segment === '' ? '' : `${segment}/`;
+}
+
+/** The one hold that is to end; undefined if the body names none, which would end all. */
+function namedBy(token: unknown, holder: unknown): ForceReleaseOptions | undefined {
+  if (holder === undefined)
+    return typeof token === 'number' && Number.isSafeInteger(token) ? { token } : undefined;
+  return typeof holder === 'string' && token === undefined ? { holder } : undefined;
 }
 
 /** Answers 400 for an invalid token, or for a token with a store without tokens, because the request is wrong and not the server. */

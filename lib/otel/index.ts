@@ -2,6 +2,8 @@ import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import { countInOtel } from './otel-metrics.js';
 import { traceInOtel } from './otel-spans.js';
 
+export { linksToTerm } from './otel-spans.js';
+
 export interface FairLockTelemetryOptions {
   /** Whether waits and holds are spans. Default: true. */
   spans?: boolean | undefined;
@@ -16,7 +18,7 @@ export interface FairLockTelemetryOptions {
 
 /**
  * Reports the locks of this process to OpenTelemetry. Call it once, after the SDK has been started, before or after the application is
- * made. The section of a lock runs inside of the span of its hold.
+ * made. The section of a lock runs inside of the span of its hold; the spans of a leader's section begin separate traces (`linksToTerm`).
  *
  * @returns a function that ends the reporting
  */

@@ -1,5 +1,6 @@
 import {
   context,
+  createContextKey,
   isSpanContextValid,
   SpanStatusCode,
   trace,
@@ -15,9 +16,29 @@ import { FairLockError } from '../core/errors/fair-lock-error.js';
 import { VERSION } from '../core/overview/version.js';
 import { subscribeGuarded } from './guarded.js';
 
+/** In the context of a leader's section: the link to the span of its term. */
+const TERM = createContextKey('nestjs-fair-lock: term');
+
+/**
+ * For a span that the section of a leader (`lead`) begins: the link to the span of its term. It is no parent, since a trace would then last as
+ * long as the term. Elsewhere there is none.
+ *
+ * @example
+ * tracer.startActiveSpan('batch', { links: linksToTerm() }, (span) => sendNextBatch().finally(() => span.end()));
+ */
+export function linksToTerm(): Link[] {
+  return linksIn(context.active());
+}
+
+/** A span with a parent needs none: the first span of its trace has the link. */
+function linksIn(caller: Context): Link[] {
+  const link = trace.getSpan(caller) ? undefined : (caller.getValue(TERM) as Link | undefined);
+  return link ? [link] : [];
+}
+
 /**
  * A span `fairlock wait` for each request that stood in line, and a span `fairlock hold` for each hold, whose section runs inside
- * of it. The span of a slow wait is linked to that of the hold that blocked it. The returned function ends the tracing.
+ * of it, unless it is that of a leader. The span of a slow wait is linked to that of the hold that blocked it. The returned function ends the tracing.
  *
  * Times are those of `performance.now()`, which OpenTelemetry accepts and converts to its own clock.
  */
@@ -49,8 +70,13 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
         'fairlock.ahead': wait.ahead,
         'fairlock.outcome': wait.outcome ?? 'refused',
       };
-      const options = { startTime: wait.startedAt, attributes, links: linksOf(wait) };
-      const span = tracer.startSpan('fairlock wait', options, callers.get(wait));
+      const caller = callers.get(wait) ?? context.active();
+      const links = [...linksOf(wait), ...linksIn(caller)];
+      const span = tracer.startSpan(
+        'fairlock wait',
+        { startTime: wait.startedAt, attributes, links },
+        caller,
+      );
       if (wait.error !== undefined) fail(span, wait.error);
       span.end(wait.endedAt);
     },
@@ -60,7 +86,8 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
         'fairlock.waited': hold.waited / 1_000,
         ...(hold.token !== undefined && { 'fairlock.token': hold.token }),
       };
-      const span = tracer.startSpan('fairlock hold', { startTime: hold.startedAt, attributes });
+      const links = linksToTerm();
+      const span = tracer.startSpan('fairlock hold', { startTime: hold.startedAt, attributes, links });
       spans.set(hold, span);
       const spanContext = span.spanContext();
       if (isSpanContextValid(spanContext)) {
@@ -69,8 +96,11 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
       }
       const { around } = hold;
       hold.around = (section) => {
-        const inside = (): ReturnType<typeof section> =>
-          context.with(trace.setSpan(context.active(), span), section);
+        const outside = context.active();
+        const within = hold.term
+          ? outside.setValue(TERM, { context: spanContext })
+          : trace.setSpan(outside, span);
+        const inside = (): ReturnType<typeof section> => context.with(within, section);
         return around ? around(inside) : inside();
       };
     },

@@ -1,6 +1,7 @@
 import { type DynamicModule, Inject, Module, type OnModuleDestroy } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { register } from 'prom-client';
+import { printAs } from '../core/runtime/printing.js';
 import { collectPrometheusMetrics, type PrometheusMetricsOptions } from './prometheus-metrics.js';
 
 const OPTIONS = Symbol('FairLockPrometheus: options');
@@ -46,3 +47,5 @@ export class FairLockPrometheusModule implements OnModuleDestroy {
     this.end();
   }
 }
+
+printAs('FairLockPrometheusModule', FairLockPrometheusModule);

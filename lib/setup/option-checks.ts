@@ -49,21 +49,33 @@ export const A_REDIS_URL =
 
 /** Checks only the form, without connecting. The text never repeats the value, since a URL may contain a password. */
 export function checkRedis(value: unknown): string | undefined {
-  const expected = `${A_REDIS_URL}, ioredis options, a Redis or Cluster of ioredis, or a function of the role`;
-  if (typeof value === 'string') return isRedisAddress(value) ? undefined : expected;
+  const expected =
+    `${A_REDIS_URL}, ioredis options with host, port, path or sentinels, a Redis or Cluster of ioredis, ` +
+    'or a function of the role';
+  if (typeof value === 'string' || isUrl(value)) return isRedisAddress(String(value)) ? undefined : expected;
   if (typeof value === 'function') return undefined;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return expected;
   const foreign = foreignTo(value);
-  return foreign && `${expected}; here it is ${foreign}, which ioredis does not know`;
+  return foreign && `${expected}; here it is ${foreign}, and the locks would be on localhost`;
 }
 
-/** What names the server for other clients of Redis. ioredis ignores it, so the lock would be on localhost. */
+/** What names the server for other clients of Redis. ioredis ignores it. */
 const OF_OTHER_LIBRARIES = ['url', 'socket', 'nodes', 'rootNodes'];
 
+/** What a value is for which ioredis would connect to localhost without a word. */
 function foreignTo(value: object): string | undefined {
   if ('duplicate' in value) return 'status' in value ? undefined : 'a client of another library';
+  if (value instanceof Promise) return 'a Promise, which must be awaited first';
   const name = OF_OTHER_LIBRARIES.find((each) => each in value);
-  return name && `an object with ${name}`;
+  if (name !== undefined) return `an object with ${name}, which ioredis does not know`;
+  const { host, port, path, sentinels, Connector } = value as Record<string, unknown>;
+  const given = [host, port, path, sentinels, Connector];
+  return given.every((each) => each === undefined) ? 'an object that names no server' : undefined;
+}
+
+/** By its form: it may come from another realm. */
+export function isUrl(value: unknown): value is URL {
+  return Object.prototype.toString.call(value) === '[object URL]';
 }
 
 /** A URL of Redis, or the path of a Unix socket. */

@@ -8,6 +8,7 @@ import {
   checkReplicas,
   DEFAULT_REDIS,
   falseOr,
+  isUrl,
   numberOf,
   oneOf,
   type Check,
@@ -82,11 +83,12 @@ export function resolveOptions(asked: FairLockModuleOptions): ResolvedFairLockOp
     const found = name === 'redis' ? '' : `; it is ${withoutSecrets(chosen[name])}`;
     refuse(`The option ${name} must be ${expected}${found}.`);
   }
-  const { watchdogTimeout = DEFAULTS.watchdogTimeout, lockWatchdogTimeout = watchdogTimeout } = chosen;
+  const { redis, watchdogTimeout = DEFAULTS.watchdogTimeout, lockWatchdogTimeout = watchdogTimeout } = chosen;
   const whole = wholeNumbers({
     ...DEFAULTS,
     maxLease: lockWatchdogTimeout,
     ...chosen,
+    redis: isUrl(redis) ? redis.href : redis,
     watchdogTimeout: lockWatchdogTimeout,
     lockWatchdogTimeout,
   });

@@ -6,12 +6,12 @@ import { type RedisSource } from '../stores/redis-client/connection/redis-source
  */
 export interface FairLockModuleOptions {
   /**
-   * Where Redis is: a URL, ioredis options, an existing `Redis` or `Cluster` (never quit and never reconfigured: the
+   * Where Redis is: a URL, ioredis options with `host`, `port`, `path` or `sentinels`, an existing `Redis` or `Cluster` (never quit and never reconfigured: the
    * lock makes its own connections from it), or a function of the role (`'commands'`, `'subscriber'`, `'replication'`)
    * that makes a client, for credentials that rotate. Default: the environment's `REDIS_URL`, else
    * `redis://localhost:6379`.
    */
-  redis?: RedisSource | undefined;
+  redis?: RedisSource | URL | undefined;
   /**
    * Where the lines are kept. `redis` (default): the native protocol. `redisson`: the wire format of Redisson's
    * `getFairLock`, to share locks with Java; no fencing tokens. `memory`: in this process, for tests and single
@@ -79,7 +79,7 @@ export interface FairLockModuleOptions {
   /**
    * How long a request may wait before one warning is logged, with the holder of the lock at that moment: 1 or more, or `false` for
    * never. Default 10,000. Costs a look at the lock, at most one in 10 s for each key. A request that gives up earlier is warned of, too:
-   * at most one warning in 10 s for each key, and none for `waitTime: 0`.
+   * at most one warning in 10 s for each key, and none for `waitTime: 0` or `onTimeout: 'skip'`.
    */
   slowWait?: number | false | undefined;
   /** How long a hold may last before one warning is logged: 1 or more, or `false` for never. Default 30,000. */
@@ -99,4 +99,4 @@ export interface FairLockModuleOptions {
 type Resolved<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
 
 /** The options with every default filled in, all checked. */
-export type ResolvedFairLockOptions = Resolved<FairLockModuleOptions>;
+export type ResolvedFairLockOptions = Resolved<FairLockModuleOptions & { redis: RedisSource }>;

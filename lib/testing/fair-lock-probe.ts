@@ -5,40 +5,21 @@ import { Wait } from '../core/port/wait.js';
 import { lockOrder, requireKey, type LockKeys } from '../core/options/lock-keys.js';
 import { shareOf, type SharingOptions } from '../core/options/sharing.js';
 import { quote } from '../core/errors/text.js';
+import { printAs } from '../core/runtime/printing.js';
 import { LockedMethod } from '../nest/decorator/locked-method.js';
 import { type StoreFactory } from '../setup/store-factory.js';
+import { type ArgumentsOf, type MethodName, type ResultsOf } from './call-types.js';
 import { HeldCalls, withError } from './held-calls.js';
 import { fail, within, type WithinOptions } from './patience.js';
+import { type ProbeHold } from './probe-hold.js';
 import { ProbedStore } from './probed-store.js';
-
-/** A lock that a test holds from outside of the application. */
-export interface ProbeHold extends AsyncDisposable {
-  /** In the order in which they were locked. */
-  readonly keys: readonly string[];
-  /** Gives the lock to the next in line; idempotent. */
-  release(): Promise<void>;
-}
-
-/** The methods of `T`, by name. */
-export type MethodName<T> = {
-  [Name in keyof T]: T[Name] extends (...args: never[]) => unknown ? Name : never;
-}[keyof T];
-
-/** The arguments of a method of `T`. */
-export type ArgumentsOf<T, Name extends keyof T> = T[Name] extends (...args: infer Args) => unknown
-  ? Args
-  : never;
-
-/** The results of calls, in their order. */
-export type ResultsOf<Calls extends readonly (() => unknown)[]> = {
-  -readonly [Index in keyof Calls]: Awaited<ReturnType<Calls[Index]>>;
-};
 
 /**
  * Controls the locks of an application under test: holds them, waits for calls that request them, takes them away.
  *
  * A helper fails with an AssertionError if the expected event does not happen within 2 seconds of real time, also under fake timers;
- * `{ within }` changes that time.
+ * `{ within }` changes that time. It fails with a LockConfigurationError if no registration has the probe, as after a `replaceIn` that
+ * replaced nothing.
  *
  * @example
  * await using held = await locks.hold('order:42');
@@ -49,10 +30,23 @@ export type ResultsOf<Calls extends readonly (() => unknown)[]> = {
  * await paying;
  */
 export class FairLockProbe {
-  private readonly store = new ProbedStore();
+  private readonly probed = new ProbedStore();
+  private inUse = false;
 
   /** @internal The factory with which the registration makes its store. */
-  readonly createStore: StoreFactory = () => this.store;
+  readonly createStore: StoreFactory = () => {
+    this.inUse = true;
+    return this.probed;
+  };
+
+  /** @throws LockConfigurationError if no registration has it: the probe would see no call, and the application would lock in its Redis */
+  private get store(): ProbedStore {
+    if (this.inUse) return this.probed;
+    throw new LockConfigurationError(
+      'No registration of FairLockModule has this probe, so it sees no lock of the application. Call FairLockTestingModule.replaceIn before ' +
+        'the module is compiled, with the name of the registration if it has one, and use the probe after that.',
+    );
+  }
 
   /**
    * The keys that a call of a decorated method with these arguments takes, as its decorator makes them. Nothing is called.
@@ -248,3 +242,5 @@ export class FairLockProbe {
     return others.length === 0 ? line : `${line}. Others wait for ${others.map(quote).join(', ')}`;
   }
 }
+
+printAs('FairLockProbe', FairLockProbe);

@@ -5,7 +5,7 @@ import {
   type ProcessReport,
   type WaitReport,
 } from '../../lib/core/port/lock-overview.js';
-import { LockHolderChangedError } from 'nestjs-fair-lock';
+import { type ForceReleaseOptions, LockHolderChangedError } from 'nestjs-fair-lock';
 import { type LockSnapshot } from '../../lib/core/port/lock-store.js';
 import { type LockSource } from '../../lib/board/lock-source.js';
 
@@ -15,7 +15,7 @@ export class FakeLocks implements LockSource {
   failure: Error | undefined;
   /** How many queries there were. */
   queries = 0;
-  readonly forced: { key: string; token: number }[] = [];
+  readonly forced: { key: string; token?: number; holder?: string }[] = [];
   private readonly snapshots = new Map<string, LockSnapshot>();
 
   async query(): Promise<LockOverview> {
@@ -29,7 +29,13 @@ export class FakeLocks implements LockSource {
     return this.snapshots.get(key) ?? this.snapshotOf(key);
   }
 
-  async forceRelease(key: string, { token }: { token?: number | undefined } = {}): Promise<boolean> {
+  async forceRelease(key: string, { token, holder: id }: ForceReleaseOptions = {}): Promise<boolean> {
+    if (id !== undefined) {
+      if (!this.snapshots.get(key)?.holders.some((each) => each.id === id))
+        throw new LockHolderChangedError(key, id, undefined);
+      this.forced.push({ key, holder: id });
+      return true;
+    }
     const holder = this.overview.locks.find((lock) => lock.key === key)?.holder;
     if (token === undefined || holder?.token !== token)
       throw new LockHolderChangedError(key, token ?? 0, holder?.token);

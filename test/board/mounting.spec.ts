@@ -201,6 +201,18 @@ describe.each(PLATFORMS)('the board on %s', (platform) => {
       expect(locks.forced).toEqual([{ key: 'order:1', token: 2 }]);
     });
 
+    test('or one holder of a shared lock, given its id', async () => {
+      const locks = await start(false);
+      const holders = ['one', 'two'].map((id) => ({
+        ...{ id, who: 'web-1/71/Orders.list', token: undefined, heldFor: 1, leaseLeft: 1 },
+      }));
+      locks.redisHas({ key: 'order:1', holder: holders[0], holders, waiters: [], queueLength: 0 });
+      expect(await force({ key: 'order:1', holder: 'two' })).toBe(200);
+      expect(await force({ key: 'order:1', holder: 'three' })).toBe(409);
+      expect(await force({ key: 'order:1', holder: 'two', token: 2 })).toBe(400);
+      expect(locks.forced).toEqual([{ key: 'order:1', holder: 'two' }]);
+    });
+
     test('not while it is read-only, which is the default', async () => {
       const locks = await start();
       expect(await force({ key: 'order:1', token: 2 })).toBe(403);

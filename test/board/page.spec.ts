@@ -120,8 +120,8 @@ test('does not show as free the time before it was opened', async () => {
   expect(hold).toBeGreaterThan(0);
 });
 
-test('shows a shared lock with each of its holders, how much is taken, and how each waits', async () => {
-  await openBoard();
+test('shows a shared lock with each of its holders, how much is taken, and how each waits, and takes it from one holder', async () => {
+  await openBoard({ options: { unguarded: true, readOnly: false } });
   const permits = (weight: number) => ({ mode: 'permits', permits: 5, weight }) as const;
   const holderOf = (pid: number, weight: number) => ({
     ...{ who: `web-1/${pid}/Supplier.order`, token: undefined, id: `c:${pid}` },
@@ -139,14 +139,21 @@ test('shows a shared lock with each of its holders, how much is taken, and how e
   await page.getByText('4 of 5 permits taken').waitFor();
   const texts = (selector: string): Promise<string[]> => page.locator(selector).allInnerTexts();
   expect(await texts('.card.shared li')).toEqual([
-    expect.stringMatching(/^web-1:71\s+Supplier\.order\s+3 of 5\s+9\.0 s$/),
-    expect.stringMatching(/^web-1:72\s+Supplier\.order\s+1 of 5\s+9\.0 s$/),
+    expect.stringMatching(/^web-1:71\s+Supplier\.order\s+3 of 5\s+9\.0 s\s+Force release …$/),
+    expect.stringMatching(/^web-1:72\s+Supplier\.order\s+1 of 5\s+9\.0 s\s+Force release …$/),
   ]);
   expect((await texts('.queue li')).slice(2)).toEqual([
     expect.stringMatching(/^1\s+web-2:73\s+Supplier\.order\s+2 of 5\s+800 ms$/),
     expect.stringMatching(/^2\s+web-2:74\s+Supplier\.list\s+reads\s+700 ms$/),
   ]);
-  expect(await page.getByRole('button', { name: 'Force release …' }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Force release …' }).last().click();
+  await page.getByLabel('Type the process number 72 to confirm').fill('71');
+  await page.keyboard.press('Enter');
+  await page.getByText('This is not the process number 72.').waitFor();
+  await page.getByLabel('Type the process number 72 to confirm').fill('72');
+  await page.keyboard.press('Enter');
+  await page.locator('dialog[open]').waitFor({ state: 'detached' });
+  expect(board.locks.forced).toEqual([{ key: 'supplier', holder: 'c:72' }]);
 });
 
 test('shows waiters whose process gives no sign of life, and the holder that only Redis knows', async () => {
@@ -295,7 +302,7 @@ describe('taking a lock from its holder', () => {
   test('takes the token of the hold, typed', async () => {
     await openBoard({ at, options });
     await confirm('90');
-    await page.getByText('This is not the token 91.').waitFor();
+    await page.getByText('This is not the fencing token 91.').waitFor();
     expect(board.locks.forced).toEqual([]);
     await page.keyboard.press('Escape');
     await confirm('91');

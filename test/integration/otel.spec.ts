@@ -14,11 +14,11 @@ import {
   type ReadableSpan,
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import { instrumentFairLock } from 'nestjs-fair-lock/otel';
+import { instrumentFairLock, linksToTerm } from 'nestjs-fair-lock/otel';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { bench } from '../unit/core/support.js';
-import { deferred, eventually, pause, SOON } from '../support/waiting.js';
+import { abortsOf, deferred, eventually, pause, SOON } from '../support/waiting.js';
 
 const options = { group: 'order:<0.id>', label: 'Orders.pay' };
 
@@ -128,6 +128,45 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
       ['permits', 3, 2],
       ['read', undefined, undefined],
     ]);
+  });
+
+  test("the spans of a leader's section begin separate traces, with a link to the span of its term", async () => {
+    const done = deferred();
+    const { service } = one;
+    const leadership = service.lead(
+      'outbox',
+      async ({ signal }) => {
+        tracer.startSpan('batch', { links: linksToTerm() }).end();
+        await tracer.startActiveSpan('other batch', { links: linksToTerm() }, async (batch) => {
+          tracer.startSpan('sql', { links: linksToTerm() }).end();
+          await service.withLock('order:4', () => undefined, options);
+          batch.end();
+        });
+        await service.withLock('order:5', () => tracer.startSpan('inside').end());
+        done.resolve();
+        await abortsOf(signal);
+      },
+      { group: 'outbox' },
+    );
+    await done.promise;
+    await leadership.stop();
+    const spans = exporter.getFinishedSpans();
+    const term = spans.find(({ attributes }) => attributes['fairlock.lock'] === 'outbox');
+    const shown = spans.map((span) => [
+      span.name,
+      spans.find((other) => idOf(other) === span.parentSpanContext?.spanId)?.name,
+      span.links.map((link) => link.context.spanId === idOf(term)),
+    ]);
+    expect(shown).toEqual([
+      ['batch', undefined, [true]],
+      ['sql', 'other batch', []],
+      ['fairlock hold', 'other batch', []],
+      ['other batch', undefined, [true]],
+      ['inside', 'fairlock hold', []],
+      ['fairlock hold', undefined, [true]],
+      ['fairlock hold', undefined, []],
+    ]);
+    expect(new Set(spans.map((span) => span.spanContext().traceId)).size).toBe(4);
   });
 
   test('a wait that fails ends its span once, as an error without the key', async () => {

@@ -72,6 +72,10 @@ describe('what the metrics count', () => {
       two.service.withLock(key, () =>
         expect(wait(key, { waitTime: 1_000 })).rejects.toMatchObject({ code: 'WAIT_TIMEOUT' }),
       ),
+    skipped: (key) =>
+      two.service.withLock(key, async () => {
+        expect(await one.service.tryAcquire(key, { group })).toBeUndefined();
+      }),
     aborted: (key) =>
       two.service.withLock(key, async () => {
         const gone = new AbortController();

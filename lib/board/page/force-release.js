@@ -1,10 +1,11 @@
-/** Takes a lock from its holder, after the token of the hold was typed. */
+/** Takes a lock from its holder, after the token of the hold was typed; from one that shares it, after the number of its process. */
 import { h, render } from './dom.js';
 import { clientName, duration } from './text.js';
 
 export function confirmForceRelease(base, key, holder) {
   const dialog = document.getElementById('dialog');
-  const { token, heldFor } = holder;
+  const { token, heldFor, id, pid } = holder;
+  const [proof, what] = id === undefined ? [token, 'fencing token'] : [pid, 'process number'];
   let answer;
   const draw = () =>
     render(
@@ -26,7 +27,7 @@ export function confirmForceRelease(base, key, holder) {
           null,
           'The holder gets the news that the lock is lost, but may go on for a moment. The next in line is served at once: two sections may run at the same time, and only the fencing token keeps late writes out.',
         ),
-        h('label', { for: 'token' }, `Type the fencing token ${token} to confirm`),
+        h('label', { for: 'token' }, `Type the ${what} ${proof} to confirm`),
         h('input', { id: 'token', inputmode: 'numeric', autocomplete: 'off', required: true }),
         h('p', { class: 'answer', role: 'alert' }, answer),
         h(
@@ -40,12 +41,12 @@ export function confirmForceRelease(base, key, holder) {
 
   async function submit(event) {
     event.preventDefault();
-    if (document.getElementById('token').value.trim() !== String(token)) {
-      answer = `This is not the token ${token}.`;
+    if (document.getElementById('token').value.trim() !== String(proof)) {
+      answer = `This is not the ${what} ${proof}.`;
       draw();
       return;
     }
-    answer = await send(base, key, token);
+    answer = await send(base, { key, token, holder: id });
     if (answer === undefined) dialog.close();
     else draw();
   }
@@ -56,12 +57,12 @@ export function confirmForceRelease(base, key, holder) {
 }
 
 /** @returns what went wrong */
-async function send(base, key, token) {
+async function send(base, named) {
   try {
     const response = await fetch(`${base}force-release`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-fair-lock-board': 'force-release' },
-      body: JSON.stringify({ key, token }),
+      body: JSON.stringify(named),
     });
     if (response.ok) return undefined;
     const { message } = await response.json().catch(() => ({}));

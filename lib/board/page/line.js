@@ -40,7 +40,7 @@ function picture(line, overview, readOnly, actions) {
       'section',
       { class: 'line', 'aria-label': 'The line' },
       shared
-        ? sharedCard(shared)
+        ? sharedCard(shared, readOnly, actions)
         : holder
           ? holderCard(holder, readOnly, actions)
           : kept
@@ -68,7 +68,7 @@ function keptCard({ left, ...last }) {
   );
 }
 
-function sharedCard({ used, limit, count: all, holders }) {
+function sharedCard({ used, limit, count: all, holders }, readOnly, actions) {
   return h(
     'section',
     { class: 'card shared' },
@@ -82,6 +82,7 @@ function sharedCard({ used, limit, count: all, holders }) {
           null,
           h('span', { class: 'about' }, clientName(holder), shareOf(holder)),
           h('span', { class: 'time' }, duration(holder.heldFor)),
+          !readOnly && holder.id !== undefined && holder.pid !== undefined && forceButton(holder, actions),
         ),
       ),
     ),
@@ -126,14 +127,16 @@ function holderCard(holder, readOnly, actions) {
         { class: `gauge ${share < 0.25 ? 'low' : ''}`, '--share': share.toFixed(3), 'aria-hidden': 'true' },
         h('i', null),
       ),
-      !readOnly &&
-        token !== undefined &&
-        h(
-          'button',
-          { type: 'button', class: 'danger', onclick: () => actions.forceRelease(holder) },
-          'Force release …',
-        ),
+      !readOnly && token !== undefined && forceButton(holder, actions),
     ),
+  );
+}
+
+function forceButton(holder, actions) {
+  return h(
+    'button',
+    { type: 'button', class: 'danger', onclick: () => actions.forceRelease(holder) },
+    'Force release …',
   );
 }
 

@@ -14,7 +14,8 @@ export const waitChannel = tracingChannel<WaitDescription, WaitDescription>('fai
 export const holdChannel = tracingChannel<HoldDescription, HoldDescription>('fairlock:hold');
 export const eventChannel = channel('fairlock:event');
 
-export type WaitOutcome = 'granted' | 'timeout' | 'aborted' | 'full' | 'unavailable' | 'refused';
+/** `skipped`: as `timeout`, of a caller that goes on without the lock (`onTimeout: 'skip'`, `tryAcquire`). */
+export type WaitOutcome = 'granted' | 'skipped' | 'timeout' | 'aborted' | 'full' | 'unavailable' | 'refused';
 export type HoldOutcome = 'released' | 'lost' | 'max-hold';
 
 /** One request for one key, from the call to the grant or the refusal. Times are `performance.now()`, in ms. */
@@ -50,6 +51,8 @@ export interface HoldDescription {
   readonly token: number | undefined;
   /** Milliseconds in line. */
   readonly waited: number;
+  /** Whether it is the term of a leader (`lead`), which may last for days. */
+  readonly term: boolean;
   endedAt?: number;
   outcome?: HoldOutcome;
   /** A subscriber may set both, for `query` and for the spans of slow waits. */
@@ -91,11 +94,15 @@ export function beginWait(
   return wait;
 }
 
-/** @param error absent: it was granted */
-export function endWait(wait: WaitDescription, error?: unknown): void {
+/**
+ * @param error absent: it was granted
+ * @param skips whether the caller goes on without the lock when the wait time is over
+ */
+export function endWait(wait: WaitDescription, error: unknown, skips: boolean): void {
   wait.endedAt = performance.now();
   wait.outcome = error === undefined ? 'granted' : outcomeOf(error);
-  if (error !== undefined) {
+  if (skips && wait.outcome === 'timeout') wait.outcome = 'skipped';
+  else if (error !== undefined) {
     wait.error = error;
     waitChannel.error.publish(wait);
   }
@@ -106,9 +113,9 @@ export function endWait(wait: WaitDescription, error?: unknown): void {
 export function newHold(
   { key, token, waited }: Pick<HoldDescription, 'key' | 'token' | 'waited'>,
   share: Share | undefined,
-  { lock, label }: CheckedOptions,
+  { lock, label, lasting: term }: CheckedOptions,
 ): HoldDescription {
-  return { key, lock, label, share, startedAt: performance.now(), token, waited };
+  return { key, lock, label, share, startedAt: performance.now(), token, waited, term };
 }
 
 /** Those whose beginning was published. A grant may be released before its section begins, and that is no hold. */

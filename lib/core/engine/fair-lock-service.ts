@@ -1,9 +1,16 @@
-import { checkOptions, type AcquireOptions, type CheckedOptions } from '../options/acquire-options.js';
+import {
+  checkOptions,
+  isConstant,
+  type AcquireOptions,
+  type CheckedOptions,
+} from '../options/acquire-options.js';
 import type { SharedGrants } from '../holds/shared-grants.js';
 import { detached } from '../runtime/async-context.js';
+import { printAs } from '../runtime/printing.js';
 import { emit } from '../diagnostics/diagnostics.js';
 import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import type { FairLock } from '../holds/fair-lock.js';
+import { placeToWatch } from '../holds/forgotten-handle.js';
 import { Candidate, type LeadOptions, type Leadership, type LeadershipParts } from './leadership.js';
 import { namedGrant, type ForceReleaseOptions } from './force-release.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
@@ -47,7 +54,7 @@ export class FairLockService {
   /** @internal The engine makes it. */
   constructor(private readonly parts: ServiceParts) {}
 
-  /** @internal How the caller of a section learns that its lock was lost: the module's option of this name. */
+  /** @internal The module's option: how the caller of a section learns of a loss. */
   get onLost(): 'signal' | 'reject' {
     return this.parts.defaults.onLost;
   }
@@ -71,9 +78,8 @@ export class FairLockService {
     section: (lock: FairLock) => Promise<T> | T,
     options?: AcquireOptions,
   ): Promise<T> {
-    if (typeof section !== 'function') {
+    if (typeof section !== 'function')
       throw new LockConfigurationError('withLock needs a function to run while the lock is held.');
-    }
     const call = this.newCall(options);
     const lock = await this.take(keys, call);
     let result: T;
@@ -101,15 +107,17 @@ export class FairLockService {
    * await lock.run(() => this.orders.pay(42, { fence: lock.token }));
    */
   async acquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock> {
+    const place = placeToWatch();
     const call = this.newCall(options);
-    return (await this.take(keys, call)).begin();
+    return (await this.take(keys, call)).begin(place);
   }
 
   /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
   async tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock | undefined> {
-    const call = this.newCall(options, 0);
+    const place = placeToWatch();
+    const call = this.newCall(options, true);
     try {
-      return (await this.take(keys, call)).begin();
+      return (await this.take(keys, call)).begin(place);
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -229,19 +237,14 @@ export class FairLockService {
     lock.assertHeld();
   }
 
-  /** @param waitTime in place of the option */
-  private newCall(options: AcquireOptions = NO_OPTIONS, waitTime?: number): AcquireCall {
+  private newCall(options: AcquireOptions = NO_OPTIONS, isTry?: boolean): AcquireCall {
     let checked = this.checked.get(options);
     if (!checked) {
       checked = checkOptions(options, this.parts.defaults);
       if (isConstant(options)) this.checked.set(options, checked);
     }
-    return new AcquireCall(checked, waitTime);
+    return new AcquireCall(checked, isTry);
   }
 }
 
-/** Whether each reading of the options shows the same: a getter may tell another signal for each call. */
-function isConstant(options: AcquireOptions): boolean {
-  if (!Object.isFrozen(options) || Object.getPrototypeOf(options) !== Object.prototype) return false;
-  return Object.values(Object.getOwnPropertyDescriptors(options)).every((property) => 'value' in property);
-}
+printAs('FairLockService', FairLockService);

@@ -5,6 +5,7 @@ import {
   LockShuttingDownError,
   sentenceOf,
 } from '../errors/errors.js';
+import { see } from '../errors/mistakes.js';
 import { duration, printable, quote, shown } from '../errors/text.js';
 import type { FairLock } from '../holds/fair-lock.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
@@ -14,6 +15,7 @@ import { requireOptions } from '../options/refusals.js';
 import type { LockStore } from '../port/lock-store.js';
 import { follow, unfollow } from '../runtime/abort-relay.js';
 import { detached } from '../runtime/async-context.js';
+import { printAs } from '../runtime/printing.js';
 import type { TimedTask, TimerEntry, Timers } from '../runtime/timers.js';
 import type { Shutdown } from '../waits/shutdown.js';
 import { AcquireCall } from '../waits/wait.js';
@@ -61,6 +63,8 @@ export interface LeadershipParts {
 const SHORTEST_PAUSE = 1_000;
 /** The longest pause, ms. A section that ran for so long before it threw counts as the first. */
 const LONGEST_PAUSE = 30_000;
+/** A section that returns earlier (ms) has probably only begun its work. */
+const EARLY = 1_000;
 
 /** Stands for leadership until it resigns: see `FairLockService.lead`. */
 export class Candidate implements Leadership, TimedTask {
@@ -78,7 +82,7 @@ export class Candidate implements Leadership, TimedTask {
   /** @throws LockKeyError, LockConfigurationError */
   constructor(
     private readonly parts: LeadershipParts,
-    private readonly key: string,
+    readonly key: string,
     private readonly section: (lock: FairLock) => unknown,
     options: LeadOptions,
   ) {
@@ -170,10 +174,21 @@ export class Candidate implements Leadership, TimedTask {
       if (!isAnswerTo(this.leaving.signal, error) && !isAnswerTo(lock.signal, error)) failure = { error };
     }
     const resigned = !failure && !lock.lostError;
+    const ran = performance.now() - since;
+    if (resigned && ran < EARLY && !this.leaving.signal.aborted) this.warnOfReturn(ran);
     await lock.release();
     this.lock = undefined;
-    if (failure) await this.recover(failure.error, performance.now() - since);
+    if (failure) await this.recover(failure.error, ran);
     return resigned;
+  }
+
+  /** The first try of everybody begins an interval and returns: then each process leads in turn, and the job runs in all of them. */
+  private warnOfReturn(ran: number): void {
+    this.warn(
+      `The section of the leader ${quote(this.key)} returned after ${duration(ran)}, so this process has resigned for good, and the next one ` +
+        'leads. Work that the section began and did not await, such as an interval, goes on here, and soon in every process: let the section ' +
+        `end when lock.signal aborts, and not before. For work that ends by itself, use withLock.${see('lead')}`,
+    );
   }
 
   /** Warns of a section that threw, and pauses. */
@@ -198,10 +213,13 @@ export class Candidate implements Leadership, TimedTask {
     });
   }
 
-  private warn(message: string, error: unknown): void {
-    this.parts.defaults.onWarning(message, { key: this.key, label: this.options.label, error });
+  private warn(message: string, error?: unknown): void {
+    const cause = error === undefined ? {} : { error };
+    this.parts.defaults.onWarning(message, { key: this.key, label: this.options.label, ...cause });
   }
 }
+
+printAs('Leadership', Candidate, ({ key, state }) => ({ key, state }));
 
 /** @throws LockConfigurationError for what is no option of `lead` */
 function checked(options: LeadOptions, signal: AbortSignal, defaults: EngineDefaults): CheckedOptions {

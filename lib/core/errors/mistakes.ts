@@ -15,6 +15,7 @@ export const SECTIONS = {
   'Options of a call': 'reference',
   Errors: 'reference',
   'The board': 'observability',
+  lead: 'service',
 } as const;
 
 /** The end of a message that tells where to read on: a path below `node_modules`. */

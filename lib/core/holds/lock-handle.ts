@@ -2,7 +2,9 @@ import { AsyncResource } from 'node:async_hooks';
 import { controllerForMany, follow, unfollow } from '../runtime/abort-relay.js';
 import { endInReverse, Hold } from './hold.js';
 import { runInScope, scopeOfFlow } from '../runtime/async-context.js';
+import { printAs } from '../runtime/printing.js';
 import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
+import { unwatchHandle, watchHandle } from './forgotten-handle.js';
 import { LockNotHeldError, type LockLostError } from '../errors/errors.js';
 import type { FairLock } from './fair-lock.js';
 import type { LeaseState } from '../port/lease.js';
@@ -21,6 +23,7 @@ export class LockHandle implements FairLock {
   /** Emptied by the release. */
   private readonly inside: Inside = { lock: this };
   private releasing = DONE;
+  private watched = false;
   /** Why it was lost before its release. A later loss of the lease concerns only the remaining holds. */
   private lostBeforeRelease: LockLostError | undefined;
 
@@ -105,6 +108,7 @@ export class LockHandle implements FairLock {
     const lost = this.lostError;
     if (!this.open) return this.releasing;
     this.inside.lock = undefined;
+    if (this.watched) unwatchHandle(this);
     this.lostBeforeRelease = lost;
     this.unfollowAll();
     return (this.releasing = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
@@ -125,8 +129,9 @@ export class LockHandle implements FairLock {
     return this.release();
   }
 
-  /** Publishes the beginning of the holds. Not for a handle with a section: `run` does that. */
-  begin(): this {
+  /** Publishes the beginning of the holds, and watches the handle. Not for a handle with a section: `run` does that. */
+  begin(place: string | undefined): this {
+    this.watched = watchHandle(this, this.first.grant, place);
     for (const { description } of this.holds) if (description) beginHold(description);
     return this;
   }
@@ -148,6 +153,12 @@ export class LockHandle implements FairLock {
     for (const { grant } of this.holds) unfollow(grant.lease.signal, this.ownSignal);
   }
 }
+
+printAs('FairLock', LockHandle, ({ keys, tokens, state }) => ({
+  keys,
+  tokens: Object.fromEntries(tokens),
+  state,
+}));
 
 /**
  * The `signal` of a handle. Its listeners run in the async context of the flow that first read it, but inside the holds of the

@@ -110,6 +110,9 @@ export const COMMON_OPTIONS: readonly Exclude<keyof AcquireOptions, OptionOfServ
   'mode',
 ];
 
+/** Marks the options of a decorated method that skips its work when the wait time is over. The same symbol in every copy of this package. */
+export const SKIPS = Symbol.for('nestjs-fair-lock:skips');
+
 const CALL_OPTIONS = [...COMMON_OPTIONS, 'signal', 'onQueued', 'label', 'group'] as const;
 
 /** Catches errors of the logger: they must not cost a caller its lock, and nothing may throw out of a timer. */
@@ -140,6 +143,8 @@ export interface CheckedOptions
   readonly share: Share | undefined;
   /** The name under which metrics count the lock. */
   readonly lock: string;
+  /** The caller skips its work when the wait time is over: that is no failure, and nobody is warned. */
+  readonly skips: boolean;
   /** The call is to wait and to hold for long: it is not warned of, nor counted as the oldest wait. */
   readonly lasting: boolean;
 }
@@ -181,8 +186,15 @@ export function checkOptions(
     lock: group,
     signal,
     onQueued: onQueued && guarded(onQueued, defaults),
+    skips: SKIPS in options,
     lasting,
   };
+}
+
+/** Whether each reading of the options shows the same: a getter may tell another signal for each call. */
+export function isConstant(options: AcquireOptions): boolean {
+  if (!Object.isFrozen(options) || Object.getPrototypeOf(options) !== Object.prototype) return false;
+  return Object.values(Object.getOwnPropertyDescriptors(options)).every((property) => 'value' in property);
 }
 
 /** @throws LockConfigurationError for a value outside the option's domain */

@@ -18,6 +18,8 @@ export class AcquireCall implements Linked<AcquireCall> {
   next: AcquireCall | undefined;
   /** Its present wait. */
   wait: CallWait<unknown> | undefined;
+  /** Whether its caller goes on without the lock when the wait is over. */
+  readonly skips: boolean;
   /** Milliseconds for which it may wait. */
   readonly waitTime: number;
   /** When the wait is over, on the monotonic clock. */
@@ -33,13 +35,14 @@ export class AcquireCall implements Linked<AcquireCall> {
   /** The description of its present wait for diagnostics, if there were subscribers. */
   description: WaitDescription | undefined;
 
-  /** @param waitTime in place of the option */
+  /** @param isTry it does not wait, and its caller goes on without the lock */
   constructor(
     readonly options: CheckedOptions,
-    waitTime = options.waitTime,
+    isTry = false,
   ) {
-    this.waitTime = waitTime;
-    this.deadline = performance.now() + waitTime;
+    this.skips = isTry || options.skips;
+    this.waitTime = isTry ? 0 : options.waitTime;
+    this.deadline = performance.now() + this.waitTime;
     const client = options.requestScope ? currentClient() : undefined;
     this.client = client?.awaitsAnswer ? client : undefined;
     this.queued = options.onQueued && AsyncResource.bind(options.onQueued, 'FairLock.onQueued');

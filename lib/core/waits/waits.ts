@@ -41,7 +41,7 @@ export class Waits {
 
   /** Its line has refused it with `error`. */
   refused(wait: CallWait<unknown>, error: unknown): void {
-    if (error instanceof LockTimeoutError) this.onTimeout?.(wait, error);
+    if (error instanceof LockTimeoutError && !wait.call.skips) this.onTimeout?.(wait, error);
   }
 
   /** It is over here; the call may ask anew. */
@@ -53,7 +53,7 @@ export class Waits {
 
   /** The wait of the call is over, also for diagnostics, unless that was said before. */
   endDescription(call: AcquireCall, error?: unknown): void {
-    if (call.description) endWait(call.description, error);
+    if (call.description) endWait(call.description, error, call.skips);
     call.description = undefined;
   }
 }

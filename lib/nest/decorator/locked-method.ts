@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { EMPTY, isObservable, type Observable } from 'rxjs';
-import { type AcquireOptions } from '../../core/options/acquire-options.js';
+import { type AcquireOptions, SKIPS } from '../../core/options/acquire-options.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../../core/errors/errors.js';
 import { see } from '../../core/errors/mistakes.js';
@@ -87,6 +87,7 @@ export class LockedMethod {
     this.acquireOptions = Object.freeze({
       group: groupOf(key, this.where),
       ...acquireOptionsOf(lockOptions),
+      ...(onTimeout === 'skip' && { [SKIPS]: true }),
       label: this.where,
     });
   }

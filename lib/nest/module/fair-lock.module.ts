@@ -18,6 +18,7 @@ import {
 import { type FairLockModuleOptions } from '../../setup/options.js';
 import { requireObject, withInherited } from '../../setup/option-resolution.js';
 import { FAIR_LOCK_REGISTRATION, type FairLockRegistration } from './fair-lock.registration.js';
+import { printAs } from '../../core/runtime/printing.js';
 import { installHttpRequestScope } from '../request/http-request-scope.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
@@ -107,3 +108,5 @@ export class FairLockModule
     }
   }
 }
+
+printAs('FairLockModule', FairLockModule);

@@ -352,6 +352,27 @@ export function describeProbe(timers: FakeTimers): void {
     await app.close();
   });
 
+  it('says at its first use that it replaced nothing: the name is of no registration, or the module was compiled before', async () => {
+    const builder = Test.createTestingModule({ imports: [FairLockModule.forRoot({ store: 'memory' })] });
+    const misnamed = FairLockTestingModule.replaceIn(builder, 'biling');
+    const app = await (await builder.compile()).init();
+    for (const probe of [misnamed, FairLockTestingModule.replaceIn(builder)]) {
+      for (const use of [
+        () => probe.hold('a'),
+        () => probe.waitForLine('a'),
+        () => probe.lose('a'),
+        () => probe.failNext('a', new Error('none'), () => 1),
+        () => probe.assertSerialized('a', [() => 1, () => 2]),
+        () => probe.assertAtMost('a', 1, [() => 1, () => 2]),
+      ]) {
+        const used = use();
+        await expect(used).rejects.toThrow(LockConfigurationError);
+        await expect(used).rejects.toThrow('No registration of FairLockModule has this probe');
+      }
+    }
+    await app.close();
+  });
+
   it('takes the options of an application that are for a store on Redis only', async () => {
     for (const options of [
       { replicas: { min: 1 }, strict: true, maxLease: 60_000 },

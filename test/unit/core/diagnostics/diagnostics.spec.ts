@@ -107,6 +107,18 @@ describe('the diagnostics channels', () => {
     await lock.release();
   });
 
+  it('take it for no failure that a caller goes on without the lock', async () => {
+    const lock = await b.service.acquire('k');
+    const failed = jest.fn();
+    waitChannel.subscribe({ error: failed } as never);
+    expect(await b.service.tryAcquire('k')).toBeUndefined();
+    waitChannel.unsubscribe({ error: failed } as never);
+    expect(waits[1]).toMatchObject({ outcome: 'skipped' });
+    expect(waits[1]).not.toHaveProperty('error');
+    expect(failed).not.toHaveBeenCalled();
+    await lock.release();
+  });
+
   it('name the outcome of a hold that is lost, or held for too long', async () => {
     const lost = await b.service.acquire('k');
     b.store.lose('k');

@@ -8,6 +8,7 @@ import {
   LockShuttingDownError,
   LockStoreUnavailableError,
 } from '../../../../lib/core/errors/errors.js';
+import type { Leadership } from '../../../../lib/core/engine/leadership.js';
 import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
 import { abortsOf, deferred, within, SOON } from '../../../support/waiting.js';
 import { bench, forClientOf, leftovers, NOTHING, settle, type Bench } from '../support.js';
@@ -78,6 +79,29 @@ describe('lead', () => {
     expect(leadership.state).toBe('stopped');
     expect(b.store.log).toEqual(['acquire k', 'granted k', 'release k']);
     await leadership.stop();
+  });
+
+  it('warns once of a section that returns as soon as it has begun, for then each process runs what it has begun', async () => {
+    const all = ['first', 'second'].map(() =>
+      lead('k', () => void setInterval(() => undefined, 1_000).unref()),
+    );
+    await settle();
+    expect(all.map(({ state }) => state)).toEqual(['stopped', 'stopped']);
+    expect(b.warnings).toHaveLength(2);
+    expect(b.warnings[0]).toMatch(
+      /^The section of the leader "k" returned after \d+ ms, so this process has resigned for good, .* when lock\.signal aborts, /,
+    );
+  });
+
+  it('does not warn of a section that returns since it was told to, or after a while', async () => {
+    fakeTime();
+    const told = lead('told', untilTold);
+    const inside: Leadership = lead('inside', () => void inside.stop());
+    const lasting = lead('lasting', () => new Promise((resolve) => setTimeout(resolve, 1_000)));
+    await settle();
+    await told.stop();
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect([told.state, inside.state, lasting.state]).toEqual(['stopped', 'stopped', 'stopped']);
     expect(b.warnings).toEqual([]);
   });
 

@@ -1,5 +1,7 @@
+import { tracingChannel } from 'node:diagnostics_channel';
 import { PassThrough, Readable } from 'node:stream';
-import { Injectable, type OnModuleInit, StreamableFile } from '@nestjs/common';
+import { jest } from '@jest/globals';
+import { Injectable, Logger, type OnModuleInit, StreamableFile } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import {
   FairLocked,
@@ -8,6 +10,7 @@ import {
   LockKeyError,
   LockLostError,
   LockTimeoutError,
+  type WaitDescription,
 } from 'nestjs-fair-lock';
 import { of } from 'rxjs';
 import { deferred, within, SOON } from '../../../support/waiting.js';
@@ -71,6 +74,11 @@ class Orders {
   async skipped(): Promise<string | undefined> {
     this.log.push('not skipped');
     return 'done';
+  }
+
+  @FairLocked('busy', { waitTime: 10, onTimeout: 'skip' })
+  async skippedLater(): Promise<void> {
+    this.log.push('not skipped');
   }
 
   @FairLocked('busy', {
@@ -217,6 +225,22 @@ describe('a locked method that returns a promise', () => {
       expect(orders.log).toEqual([]);
       await give();
       expect(await orders.skipped()).toBe('done');
+    });
+
+    test("counts as skipped and not as a timeout with onTimeout: 'skip', and nobody is warned", async () => {
+      const outcomes: unknown[] = [];
+      const subscriber = {
+        asyncEnd: (wait: object) => void outcomes.push((wait as WaitDescription).outcome),
+      } as never;
+      const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+      tracingChannel('fairlock:wait').subscribe(subscriber);
+      await orders.skipped();
+      await orders.skippedLater();
+      await orders.replaced('a', 1);
+      tracingChannel('fairlock:wait').unsubscribe(subscriber);
+      expect(outcomes).toEqual(['skipped', 'skipped', 'timeout']);
+      expect(warned).not.toHaveBeenCalled();
+      warned.mockRestore();
     });
 
     test('is replaced by the onTimeout function, with the same instance and arguments', async () => {

@@ -98,11 +98,14 @@ describe('the options', () => {
       'rediss://:p@h:1',
       '/run/redis.sock',
       { host: 'h' },
+      { port: 6380 },
+      { sentinels: [{ host: 'h' }], name: 'main' },
       client,
       makeClient,
     ]) {
       expect(resolve({ redis }).redis).toBe(redis);
     }
+    expect(resolve({ redis: new URL('redis://:p@h:1/2') }).redis).toBe('redis://:p@h:1/2');
   });
 
   test.each([
@@ -115,20 +118,29 @@ describe('the options', () => {
     5,
     null,
     ['redis://h'],
+    new URL('http://h'),
   ])('Redis may not be %p', (redis) => {
     expect(refusal({ redis })).toMatch(/^The option redis must be a redis:\/\/ or rediss:\/\/ URL .*\.$/);
   });
 
   test.each([
-    [{ url: 'redis://:s3cret@cache' }, 'an object with url'],
-    [{ socket: { host: 'cache', port: 6379 }, password: 's3cret' }, 'an object with socket'],
-    [{ nodes: [{ host: 'cache', port: 6379 }] }, 'an object with nodes'],
-    [{ rootNodes: [{ url: 'redis://cache' }] }, 'an object with rootNodes'],
+    [{ url: 'redis://:s3cret@cache' }, 'an object with url, which ioredis does not know'],
+    [
+      { socket: { host: 'cache', port: 6379 }, password: 's3cret' },
+      'an object with socket, which ioredis does not know',
+    ],
+    [{ nodes: [{ host: 'cache' }], port: 6379 }, 'an object with nodes, which ioredis does not know'],
+    [{ rootNodes: [{ url: 'redis://cache' }] }, 'an object with rootNodes, which ioredis does not know'],
+    [{ connection: { host: 'cache', password: 's3cret' } }, 'an object that names no server'],
+    [{ redis: { host: 'cache', password: 's3cret' } }, 'an object that names no server'],
+    [{ host: undefined, password: 's3cret', db: 3 }, 'an object that names no server'],
+    [{}, 'an object that names no server'],
+    [Promise.resolve(), 'a Promise, which must be awaited first'],
     [{ duplicate: () => undefined, isOpen: false, options: {} }, 'a client of another library'],
-  ])('Redis may not be what another library takes, which would lead to localhost: %j', (redis, found) => {
+  ])('Redis may not be what would lead to localhost without a word: %j', (redis, found) => {
     const sentence = refusal({ redis });
-    expect(sentence).toMatch(/^The option redis must be a redis:\/\/ .* ioredis options, /);
-    expect(sentence).toContain(`here it is ${found}, which ioredis does not know.`);
+    expect(sentence).toMatch(/^The option redis must be a redis:\/\/ .* ioredis options with host, /);
+    expect(sentence).toContain(`; here it is ${found}, and the locks would be on localhost.`);
     expect(sentence).not.toContain('s3cret');
   });
 

@@ -1,0 +1,53 @@
+import { quote } from '../errors/text.js';
+import type { SharedGrant } from './shared-grants.js';
+
+/**
+ * The first handles of the process are watched, then one of so many: to watch one, and to note its place, costs more than to take a free lock. Code that
+ * forgets handles does so again and again, so the sample shows it.
+ */
+const FIRST = 1_000;
+const ONE_OF = 64;
+let taken = 0;
+
+/** Where the caller of the calling function stands; undefined if the handle that it takes is not to be watched. */
+export function placeToWatch(): string | undefined {
+  taken += 1;
+  if (taken > FIRST && taken % ONE_OF !== 0) return undefined;
+  // The first lines are the name of the error, this function and its caller.
+  return new Error().stack?.split('\n')[3]?.trim();
+}
+
+/** What is known of a handle. It must not lead to the handle. */
+interface Taken {
+  readonly grant: SharedGrant;
+  readonly place: string;
+}
+
+const watched = new FinalizationRegistry<Taken>(({ grant, place }) => {
+  const { state } = grant.lease;
+  if (state === 'lost' || state === 'released') return; // as by the close of the engine
+  grant.keeper.warnOf(
+    grant,
+    `The handle of the lock ${quote(grant.key)} was garbage-collected without a release: the lock stays held, and is renewed, until this ` +
+      `process ends. It was taken ${place}. Use withLock, or await using; if the process is to hold the lock for as long as it lives, ` +
+      'keep the handle.',
+  );
+});
+
+/**
+ * Warns when `handle` is garbage-collected, until it is unwatched.
+ *
+ * @param place of the call that took it, by `placeToWatch`
+ * @returns whether it is watched: a hold that ends by itself is not
+ */
+export function watchHandle(handle: object, grant: SharedGrant, place: string | undefined): boolean {
+  const { leaseTime, maxHold } = grant.call.options;
+  if (place === undefined || leaseTime !== undefined || maxHold < Infinity) return false;
+  watched.register(handle, { grant, place }, handle);
+  return true;
+}
+
+/** The handle was released. */
+export function unwatchHandle(handle: object): void {
+  watched.unregister(handle);
+}
