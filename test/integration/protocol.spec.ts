@@ -32,7 +32,7 @@ class Client {
   }
 
   async listen(): Promise<this> {
-    this.subscription = new Redis(this.redis.options);
+    this.subscription = this.redis.duplicate();
     this.subscription.on('message', (_channel, text: string) => this.messages.push(text));
     await this.subscription.subscribe(`${this.prefix}:client:${this.id}`);
     return this;
