@@ -255,6 +255,7 @@ describe('the scripts of the native protocol', () => {
       await full.config('SET', 'maxmemory', '1');
       await expect(holder.acquire(2)).rejects.toThrow(/OOM/);
       expect((await holder.beat([1])).answers[0]).toMatch(/^held /);
+      await holder.done(2, ':label', 'mark');
       await holder.done(1);
       await message(waiter);
     } finally {

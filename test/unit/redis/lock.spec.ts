@@ -159,6 +159,7 @@ describe('one lock, as a client sees it', () => {
     const [grant] = await scene.inLine(1, 11);
     await scene.granted(11, 1);
     expect(grant!()).toBeUndefined();
+    expect(scene.asks).toHaveLength(1);
     await scene.granted(12, 1);
     expect(grant!()?.token).toBe(12);
   });
@@ -174,6 +175,7 @@ describe('one lock, as a client sees it', () => {
   test('rule 6: a request of which Redis knows nothing asks again, with its ticket', async () => {
     await scene.inLine(1, 10);
     await scene.beaten(['none'], 10);
+    expect(scene.asks).toHaveLength(2);
     expect(scene.asks.at(-1)!.asks[0]).toMatchObject({ id: 'me:1', ticket: '1' });
   });
 
@@ -235,6 +237,7 @@ describe('one lock, as a client sees it', () => {
     scene.lock.lostByForce(1, 12);
     expect(first!()!.lease.state).toBe('lost');
     expect(second!()).toBeUndefined();
+    expect(scene.asks).toHaveLength(3);
     expect(scene.asks.at(-1)!.asks[0]).toMatchObject({ id: 'me:2', ticket: '2' });
   });
 
