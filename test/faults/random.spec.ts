@@ -20,8 +20,8 @@ describe('random faults over several processes, then all healed', () => {
         ...{ seed, safety: SAFETY, liveness: 3_000, untilGone: false },
         onProgress: () => undefined,
       });
-      const { grants, broken, excused, worstRecoveryMs, explanations } = totals;
-      writeResult({ type: 'history', grants, broken, excused });
+      const { grants, broken, excuses, worstRecoveryMs, explanations } = totals;
+      writeResult({ type: 'history', grants, broken, excuses });
       writeResult({ type: 'measured', took: worstRecoveryMs['free lock, live waiter'] ?? 0, bound: null });
       expect(explanations.join('\n')).toBe('');
       expect(grants).toBeGreaterThan(1_000);

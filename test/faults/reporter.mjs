@@ -79,10 +79,19 @@ function line(rows, results) {
     notExactlyOnce: broken(5),
     leakedKeys: broken(6) + sum(results, ({ type, many }) => (type === 'keysWithoutTtl' ? many : 0)),
     unhandled: broken(8),
+    excuses: excusesOf(histories),
     worstRecoveryMs: Object.fromEntries(withFigures.map(({ row, longest }) => [row, Math.round(longest)])),
     ...(notRun.length > 0 && { notRun }),
     seed: results.filter(({ type }) => type === 'seed').map(({ seed }) => seed),
   };
+}
+
+function excusesOf(histories) {
+  const all = {};
+  for (const { excuses } of histories) {
+    for (const [excuse, times] of Object.entries(excuses)) all[excuse] = (all[excuse] ?? 0) + times;
+  }
+  return all;
 }
 
 function sum(list, of) {

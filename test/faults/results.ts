@@ -1,4 +1,5 @@
 import { appendFileSync } from 'node:fs';
+import type { Excuses } from '../support/history/report.js';
 
 /** What a test found; the summary at the end of a run reads it. */
 export type Result =
@@ -9,7 +10,7 @@ export type Result =
       readonly grants: number;
       /** How often each invariant was broken. */
       readonly broken: Readonly<Record<number, number>>;
-      readonly excused: number;
+      readonly excuses: Excuses;
     }
   | { readonly type: 'keysWithoutTtl'; readonly many: number }
   | { readonly type: 'seed'; readonly seed: number };

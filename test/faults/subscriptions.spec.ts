@@ -83,7 +83,7 @@ describe('messages and subscriptions', () => {
           await pause(delay);
           delay += 2; // from before any client noticed to when some are back
         });
-        await subscribedAgain(3);
+        await scene.subscribed(3);
         await handOn(await holderAndTen(), 0);
         await allServed(22);
       }),
@@ -128,7 +128,7 @@ describe('messages and subscriptions', () => {
         scene.proxy.cut('subscriber');
         await handOn(line, HEARTBEAT, () => pause(30));
         await rule.hit(times, TIME_LIMIT);
-        await subscribedAgain(3);
+        await scene.subscribed(3);
         await handOn(await holderAndTen(), 0);
         await allServed(22);
       }),
@@ -145,7 +145,7 @@ describe('messages and subscriptions', () => {
         const [first, second, ...rest] = line as [RemoteRequest, RemoteRequest, ...RemoteRequest[]];
         await handOn([first, second], HEARTBEAT);
         await scene.admin.call('ACL', 'SETUSER', 'default', '+subscribe');
-        await subscribedAgain(3);
+        await scene.subscribed(3);
         await handOn(rest, 0);
         await allServed(11);
       }),
@@ -156,20 +156,7 @@ describe('messages and subscriptions', () => {
     const heal = scene.proxy.blackHole({ role: 'subscriber' });
     await handOn(await holderAndTen(), HEARTBEAT);
     heal();
-    await subscribedAgain(3);
+    await scene.subscribed(3);
     await allServed(11);
   });
-
-  const subscribedAgain = async (many: number): Promise<void> => {
-    const pattern = `${scene.lab.prefix}:client:*`;
-    const end = performance.now() + TIME_LIMIT;
-    for (;;) {
-      const channels = (await scene.admin.pubsub('CHANNELS', pattern)) as string[];
-      if (channels.length === many) break;
-      if (performance.now() > end) throw new Error(`Only ${channels.length} of ${many} are subscribed.`);
-      await pause(10);
-    }
-    // They have stood for longer than the grace.
-    await pause(300);
-  };
 });
