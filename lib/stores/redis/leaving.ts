@@ -24,14 +24,14 @@ export function overdue(lock: LockCore, holds: Holds, request: Request): void {
 
 /** A request ends without the lock, and Redis is told. Has no effect on one that is held, or over. */
 export function refuse(lock: LockCore, holds: Holds, request: Request, why: Why | Error): void {
-  const { state, id, about } = request;
+  const { state, id, about, fixed } = request;
   if (state === 'held' || state === 'lost' || state === 'over') return;
   lock.end(request, why);
   if (state === 'confirming') holds.giveUp(request);
-  // A copy of its acquire may still be under way (rule 8).
-  else if (state === 'asking' ? request.askedAt : request.isCopied)
-    void lock.done(id, { how: 'mark', about });
-  else if (state === 'waiting') void lock.done(id, { how: 'why', about });
+  // A copy of its acquire may still be under way (rule 8). One that is not answered yet comes before this, or fails.
+  else if (request.isCopied) void lock.done(id, { how: 'mark', about }, undefined, fixed);
+  else if (state === 'waiting' || (state === 'asking' && request.askedAt))
+    void lock.done(id, { how: 'why', about }, undefined, fixed);
   lock.plan();
 }
 

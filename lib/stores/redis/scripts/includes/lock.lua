@@ -45,7 +45,10 @@ local function close(lock)
   if redis.call('EXISTS', lock.queue) == 1 then
     lock.life = math.max(lock.life, 2 * WINDOW)
   elseif lock.used == 0 then
-    redis.call('DEL', lock.clients)
+    -- If something else is kept under that key it stays.
+    if type(redis.pcall('ZCARD', lock.clients)) == 'number' then
+      redis.call('DEL', lock.clients)
+    end
     redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end')
     -- Only the format and the token are left.
     if redis.call('HLEN', lock.hash) <= 2 and redis.call('HEXISTS', lock.hash, 'format') == redis.call('EXISTS', lock.hash) then
