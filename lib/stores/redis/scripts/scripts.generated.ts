@@ -16,8 +16,11 @@ return {
 hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2], prefix = string.match(hash, '^[^{]*'),
 now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
 token = tonumber(token) or 0, mode = mode or nil, used = tonumber(used) or mode and 1 or 0, limit = tonumber(limit),
-ends = tonumber(ends) or math.huge, life = 0, granted = {}, reached = {}, wasShared = used or limit,
+ends = tonumber(ends) or math.huge, life = 0, least = math.huge, granted = {}, reached = {}, wasShared = used or limit,
 }
+end
+local function tell(lock, client, text)
+redis.pcall('PUBLISH', lock.prefix .. 'client:' .. client, text)
 end
 local function outlive(key, ms)
 if redis.call('PTTL', key) < ms then
@@ -29,7 +32,8 @@ if redis.call('EXISTS', lock.queue) == 1 then
 lock.life = math.max(lock.life, 2 * WINDOW)
 elseif lock.used == 0 then
 redis.call('DEL', lock.clients)
-redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end')
+redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end', 'scan', 'least')
+lock.scan = nil
 if redis.call('HLEN', lock.hash) <= 2 and redis.call('HEXISTS', lock.hash, 'format') == redis.call('EXISTS', lock.hash) then
 redis.call('DEL', lock.hash)
 return
@@ -53,6 +57,10 @@ if lock.used > 0 and lock.mode ~= 'write' then
 set('used', number(lock.used))
 elseif lock.wasShared then
 redis.call('HDEL', lock.hash, 'used')
+end
+if lock.scan then
+set('scan', lock.scan)
+set('least', number(math.min(lock.least, 2 ^ 53)))
 end
 if lock.limit then
 set('limit', number(lock.limit))
@@ -87,7 +95,7 @@ return { ends = tonumber(ends) or 0, token = tonumber(token) or 0, terms = readT
 end
 local function setHold(lock, id, ends, rest)
 redis.call('HSET', lock.hash, 'h:' .. id, number(ends) .. ' ' .. rest)
-lock.ends = math.min(lock.ends, ends)
+lock.ends, lock.least = math.min(lock.ends, ends), math.min(lock.least, ends)
 lock.life = math.max(lock.life, ends - lock.now)
 end
 local function take(lock, terms)
@@ -125,8 +133,9 @@ local function expire(lock)
 if lock.ends > lock.now then
 return
 end
-local cursor, least, sum = unpack(redis.call('HMGET', lock.hash, 'scan', 'least', 'sum'))
-least, sum = tonumber(least) or math.huge, tonumber(sum) or 0
+local cursor, least = unpack(redis.call('HMGET', lock.hash, 'scan', 'least'))
+local sum = 0
+lock.least = tonumber(least) or math.huge
 local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
 for i = 1, #page[2], 2 do
 local field, value = page[2][i], page[2][i + 1]
@@ -135,20 +144,19 @@ if kind and ends <= lock.now then
 redis.call('HDEL', lock.hash, field)
 lock.used = kind == 'h:' and math.max(0, lock.used - readHold(value).terms.weight) or lock.used
 elseif kind == 'h:' then
-least, sum = math.min(least, ends), sum + readHold(value).terms.weight
+lock.least, sum = math.min(lock.least, ends), sum + readHold(value).terms.weight
 end
 end
 if page[1] ~= '0' then
-redis.call('HSET', lock.hash, 'scan', page[1], 'least', number(math.min(least, 2 ^ 53)), 'sum', number(sum))
-lock.more = true
+lock.scan, lock.more = page[1], true
 return
 end
 if cursor then
-redis.call('HDEL', lock.hash, 'scan', 'least', 'sum')
+redis.call('HDEL', lock.hash, 'scan', 'least')
 else
 lock.used = sum
 end
-lock.ends, lock.mode = least, lock.used > 0 and lock.mode or nil
+lock.ends, lock.mode = lock.least, lock.used > 0 and lock.mode or nil
 end
 local function describeHeld(lock, value)
 local was = readHold(value)
@@ -253,7 +261,7 @@ if not found then
 local alive = tonumber(redis.call('ZSCORE', lock.clients, client) or 0)
 if alive < lock.now then
 found = 'gone'
-elseif terms.isUncounted or redis.call('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] > 0 then
+elseif terms.isUncounted or (redis.pcall('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] or 1) > 0 then
 found = 'here'
 else
 found = 'deaf'
@@ -319,14 +327,14 @@ end
 for client, gain in pairs(lock.granted) do
 if client ~= caller and not gain.isSent then
 gain.isSent = true
-redis.call('PUBLISH', lock.prefix .. 'client:' .. client, 'granted ' .. number(gain.token) .. ' ' .. number(gain.left) .. ' '
+tell(lock, client, 'granted ' .. number(gain.token) .. ' ' .. number(gain.left) .. ' '
 .. table.concat(gain, ',') .. ' ' .. lock.hash)
 end
 end
 end
 local function tellLine(lock)
 for _, client in ipairs(redis.call('ZRANGE', lock.clients, 0, MOST_ENTRIES - 1)) do
-redis.call('PUBLISH', lock.prefix .. 'client:' .. client, 'look ' .. lock.hash)
+tell(lock, client, 'look ' .. lock.hash)
 end
 end`;
 const replyPart1 = `local function reply(lock, client, answers)
@@ -450,7 +458,7 @@ if value then
 answer, changed = 'held', true
 local owner, sequence = string.match(one, '^([^:-]+):(%d+)$')
 if owner then
-redis.call('PUBLISH', lock.prefix .. 'client:' .. owner, 'lost ' .. sequence .. ' ' .. number(readHold(value).token) .. ' ' .. lock.hash)
+tell(lock, owner, 'lost ' .. sequence .. ' ' .. number(readHold(value).token) .. ' ' .. lock.hash)
 end
 end
 end

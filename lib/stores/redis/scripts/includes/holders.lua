@@ -11,7 +11,7 @@ end
 
 local function setHold(lock, id, ends, rest)
   redis.call('HSET', lock.hash, 'h:' .. id, number(ends) .. ' ' .. rest)
-  lock.ends = math.min(lock.ends, ends)
+  lock.ends, lock.least = math.min(lock.ends, ends), math.min(lock.least, ends)
   lock.life = math.max(lock.life, ends - lock.now)
 end
 
@@ -55,13 +55,14 @@ local function keep(lock, id, value, ms)
 end
 
 -- Ends what is over: leases that were not renewed, times for which a lock was kept, and marks. A lock with more fields than one call
--- looks at is looked at in parts: `scan` says where to go on, `least` is the earliest end so far, `sum` what is held so far.
+-- looks at is looked at in parts: `scan` says where to go on, `least` is the earliest end so far.
 local function expire(lock)
   if lock.ends > lock.now then
     return
   end
-  local cursor, least, sum = unpack(redis.call('HMGET', lock.hash, 'scan', 'least', 'sum'))
-  least, sum = tonumber(least) or math.huge, tonumber(sum) or 0
+  local cursor, least = unpack(redis.call('HMGET', lock.hash, 'scan', 'least'))
+  local sum = 0
+  lock.least = tonumber(least) or math.huge
   local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
   for i = 1, #page[2], 2 do
     local field, value = page[2][i], page[2][i + 1]
@@ -70,21 +71,20 @@ local function expire(lock)
       redis.call('HDEL', lock.hash, field)
       lock.used = kind == 'h:' and math.max(0, lock.used - readHold(value).terms.weight) or lock.used
     elseif kind == 'h:' then
-      least, sum = math.min(least, ends), sum + readHold(value).terms.weight
+      lock.least, sum = math.min(lock.least, ends), sum + readHold(value).terms.weight
     end
   end
   if page[1] ~= '0' then
-    redis.call('HSET', lock.hash, 'scan', page[1], 'least', number(math.min(least, 2 ^ 53)), 'sum', number(sum))
-    lock.more = true
+    lock.scan, lock.more = page[1], true
     return
   end
   if cursor then
-    redis.call('HDEL', lock.hash, 'scan', 'least', 'sum')
+    redis.call('HDEL', lock.hash, 'scan', 'least')
   else
     -- All was seen in one look, so this is the truth.
     lock.used = sum
   end
-  lock.ends, lock.mode = least, lock.used > 0 and lock.mode or nil
+  lock.ends, lock.mode = lock.least, lock.used > 0 and lock.mode or nil
 end
 
 local function describeHeld(lock, value)

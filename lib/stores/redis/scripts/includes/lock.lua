@@ -15,6 +15,7 @@ local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
 --   life         how long the hash must live for what this call writes, ms
 --   granted      what this call grants, by client: { token, left, sequence … }
 --   reached      what this call has found of a client: 'here', 'deaf' or 'gone'
+--   scan, least  where `expire` goes on, and the earliest end that it has seen
 --   more         the line was not looked at to its end
 --   wasShared    the hash has fields that a lock which is held alone does not need
 local function open(time, first)
@@ -29,8 +30,13 @@ local function open(time, first)
     hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2], prefix = string.match(hash, '^[^{]*'),
     now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
     token = tonumber(token) or 0, mode = mode or nil, used = tonumber(used) or mode and 1 or 0, limit = tonumber(limit),
-    ends = tonumber(ends) or math.huge, life = 0, granted = {}, reached = {}, wasShared = used or limit,
+    ends = tonumber(ends) or math.huge, life = 0, least = math.huge, granted = {}, reached = {}, wasShared = used or limit,
   }
+end
+
+-- Sends a message to a client. A user who may not publish must not leave a script half done: clients learn by their heartbeats, too.
+local function tell(lock, client, text)
+  redis.pcall('PUBLISH', lock.prefix .. 'client:' .. client, text)
 end
 
 -- Lets a key live for at least `ms`.
@@ -46,7 +52,8 @@ local function close(lock)
     lock.life = math.max(lock.life, 2 * WINDOW)
   elseif lock.used == 0 then
     redis.call('DEL', lock.clients)
-    redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end')
+    redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end', 'scan', 'least')
+    lock.scan = nil
     -- Only the format and the token are left.
     if redis.call('HLEN', lock.hash) <= 2 and redis.call('HEXISTS', lock.hash, 'format') == redis.call('EXISTS', lock.hash) then
       redis.call('DEL', lock.hash)
@@ -72,6 +79,10 @@ local function close(lock)
     set('used', number(lock.used))
   elseif lock.wasShared then
     redis.call('HDEL', lock.hash, 'used')
+  end
+  if lock.scan then
+    set('scan', lock.scan)
+    set('least', number(math.min(lock.least, 2 ^ 53)))
   end
   if lock.limit then
     set('limit', number(lock.limit))
