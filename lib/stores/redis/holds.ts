@@ -55,8 +55,13 @@ export class Holds {
     const [head] = all;
     // Such a grant was told before.
     if (head && !wanted.includes(head)) return;
-    if (wanted.length === 0) return this.giveBack(granted.sequences[0]!);
-    if (all.length === 1) return this.enterNew(head!, granted.token, told);
+    if (!head) {
+      // Redis has the batch under the name of a request that has left: its `done` ends the grant, or has ended it.
+      this.giveBack(granted.sequences[0]!);
+      for (const request of wanted) if (request) this.lock.askAgain(request);
+      return;
+    }
+    if (all.length === 1) return this.enterNew(head, granted.token, told);
     this.endBatch();
     const rest = all.flatMap((request, i) =>
       request && wanted.includes(request) ? { request, token: granted.token + i } : [],
@@ -99,7 +104,7 @@ export class Holds {
     request.lease.onRenewingStopped(() => void (request.isStopped = true));
     this.lock.move(request, 'held');
     if (!request.isReported) {
-      const renewal = isMessage ? now + FIRST_RENEWAL : since.monotonic + usual / 3;
+      const renewal = isMessage ? now + Math.min(FIRST_RENEWAL, remaining / 3) : since.monotonic + usual / 3;
       this.renewAt = Math.min(this.renewAt, renewal);
     }
     this.endsAt = Math.min(this.endsAt, now + remaining);

@@ -233,9 +233,10 @@ export class Checker implements ClientListener {
     const { now } = this.world;
     const ids = grant.sequences.map((sequence) => `${grant.client}:${sequence}`);
     const held = ids.flatMap((id) => after.holdings.find((one) => one.id === id) ?? []);
+    // The tokens of the others in a batch count when they have their turns.
     const isBatch = held.length < ids.length;
     const first = isBatch ? grant.token : Math.min(...held.map(({ token }) => token));
-    const last = isBatch ? grant.token + ids.length - 1 : grant.token;
+    const last = isBatch ? first : grant.token;
     if (first <= before) {
       const excuse = this.excuses.dataLost(lock.name, lock.given.at, now)
         ? 'data'
@@ -271,7 +272,8 @@ export class Checker implements ClientListener {
 
   /** A hold is kept until its time, counted from its grant, and no longer. */
   private checkKeep(lock: LockState, id: string, before: LockData | undefined, after: LockData): void {
-    const record = this.records.get(id) ?? [...this.records.values()].find(({ served }) => served?.hold === id);
+    // Of a batch, the one that had its turn last.
+    const record = [...this.records.values()].findLast(({ served, grantedAt }) => served?.hold === id && grantedAt !== undefined);
     const held = before?.holdings.find((one) => one.id === id);
     if (!record || !held || held.ends <= after.now || after.holdings.some((one) => one.id === id)) return;
     const keep = wholeNumber('holdAtLeast', record.planned.holdAtLeast ?? 0) ?? 0;

@@ -86,7 +86,9 @@ export class MiniRedis {
   }
 
   execute(name: string, args: string[]): Reply {
-    this.micros = this.options.clock();
+    const clock = this.options.clock();
+    // A real server does not run two commands in the same microsecond.
+    this.micros = clock === Math.floor(this.micros) ? this.micros + 1 : clock;
     return this.run(name, args);
   }
 

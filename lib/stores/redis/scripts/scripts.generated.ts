@@ -6,7 +6,8 @@ end`;
 const lockPart2 = `local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
 local function open(time, first)
 local hash = KEYS[first]
-local format, token, mode, used, limit, ends = unpack(redis.call('HMGET', hash, 'format', 'token', 'mode', 'used', 'limit', 'end'))
+local format, token, mode, used, limit, ends, scan, least =
+unpack(redis.call('HMGET', hash, 'format', 'token', 'mode', 'used', 'limit', 'end', 'scan', 'least'))
 if format and format ~= FORMAT then
 return nil, tonumber(format) and 'NEWER ' .. format .. ' ' .. FORMAT or UNREADABLE
 elseif format and not (tonumber(token) and (not mode or tonumber(ends))) then
@@ -16,7 +17,8 @@ return {
 hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2], prefix = string.match(hash, '^[^{]*'),
 now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
 token = tonumber(token) or 0, mode = mode or nil, used = tonumber(used) or mode and 1 or 0, limit = tonumber(limit),
-ends = tonumber(ends) or math.huge, life = 0, least = math.huge, granted = {}, reached = {}, wasShared = used or limit,
+ends = tonumber(ends) or math.huge, life = 0, scan = scan or nil, least = tonumber(least) or math.huge, wasScanned = scan,
+granted = {}, reached = {}, wasShared = used or limit,
 }
 end
 local function tell(lock, client, text)
@@ -33,7 +35,7 @@ lock.life = math.max(lock.life, 2 * WINDOW)
 elseif lock.used == 0 then
 redis.call('DEL', lock.clients)
 redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end', 'scan', 'least')
-lock.scan = nil
+lock.scan, lock.wasScanned = nil, nil
 if redis.call('HLEN', lock.hash) <= 2 and redis.call('HEXISTS', lock.hash, 'format') == redis.call('EXISTS', lock.hash) then
 redis.call('DEL', lock.hash)
 return
@@ -61,6 +63,8 @@ end
 if lock.scan then
 set('scan', lock.scan)
 set('least', number(math.min(lock.least, 2 ^ 53)))
+elseif lock.wasScanned then
+redis.call('HDEL', lock.hash, 'scan', 'least')
 end
 if lock.limit then
 set('limit', number(lock.limit))
@@ -93,6 +97,9 @@ local function readHold(value)
 local ends, token, text = string.match(value, '^(%d+) (%d+) ([^:]*):')
 return { ends = tonumber(ends) or 0, token = tonumber(token) or 0, terms = readTerms(text or '') }
 end
+local function endFirst(lock, ends)
+lock.ends, lock.scan, lock.least = ends, nil, math.huge
+end
 local function setHold(lock, id, ends, rest)
 redis.call('HSET', lock.hash, 'h:' .. id, number(ends) .. ' ' .. rest)
 lock.ends, lock.least = math.min(lock.ends, ends), math.min(lock.least, ends)
@@ -104,7 +111,7 @@ end
 local function hold(lock, id, about, terms, lease)
 lock.token = math.max(lock.micros, lock.token + 1)
 if lock.used == 0 then
-lock.ends = math.huge
+endFirst(lock, math.huge)
 end
 take(lock, terms)
 setHold(lock, id, lock.now + (terms.fixed or lease), number(lock.token) .. ' ' .. about)
@@ -117,7 +124,8 @@ end
 redis.call('HDEL', lock.hash, 'h:' .. id)
 lock.used = math.max(0, lock.used - readHold(value).terms.weight)
 if lock.used == 0 then
-lock.mode, lock.ends = nil, math.huge
+lock.mode = nil
+endFirst(lock, math.huge)
 end
 return value
 end
@@ -125,6 +133,7 @@ local function keep(lock, id, value, ms)
 local was = readHold(value)
 local ends = math.floor(was.token / 1000) + ms
 if ends > lock.now then
+drop(lock, '-' .. id)
 take(lock, was.terms)
 setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
 end
@@ -133,9 +142,7 @@ local function expire(lock)
 if lock.ends > lock.now then
 return
 end
-local cursor, least = unpack(redis.call('HMGET', lock.hash, 'scan', 'least'))
-local sum = 0
-lock.least = tonumber(least) or math.huge
+local sum, cursor = 0, lock.scan
 local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
 for i = 1, #page[2], 2 do
 local field, value = page[2][i], page[2][i + 1]
@@ -151,12 +158,11 @@ if page[1] ~= '0' then
 lock.scan, lock.more = page[1], true
 return
 end
-if cursor then
-redis.call('HDEL', lock.hash, 'scan', 'least')
-else
+if not cursor then
 lock.used = sum
 end
-lock.ends, lock.mode = lock.least, lock.used > 0 and lock.mode or nil
+lock.mode = lock.used > 0 and lock.mode or nil
+endFirst(lock, lock.least)
 end
 local function describeHeld(lock, value)
 local was = readHold(value)
@@ -178,7 +184,7 @@ end
 local ends = lease > 0 and lock.now + lease or was.ends
 setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
 if lock.mode == 'write' then
-lock.ends = ends
+endFirst(lock, ends)
 end
 return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
 end

@@ -9,6 +9,11 @@ local function readHold(value)
   return { ends = tonumber(ends) or 0, token = tonumber(token) or 0, terms = readTerms(text or '') }
 end
 
+-- No lease ends before `ends`: what was seen of a look in parts counts no more.
+local function endFirst(lock, ends)
+  lock.ends, lock.scan, lock.least = ends, nil, math.huge
+end
+
 local function setHold(lock, id, ends, rest)
   redis.call('HSET', lock.hash, 'h:' .. id, number(ends) .. ' ' .. rest)
   lock.ends, lock.least = math.min(lock.ends, ends), math.min(lock.least, ends)
@@ -24,7 +29,7 @@ end
 local function hold(lock, id, about, terms, lease)
   lock.token = math.max(lock.micros, lock.token + 1)
   if lock.used == 0 then
-    lock.ends = math.huge
+    endFirst(lock, math.huge)
   end
   take(lock, terms)
   setHold(lock, id, lock.now + (terms.fixed or lease), number(lock.token) .. ' ' .. about)
@@ -39,7 +44,8 @@ local function drop(lock, id)
   redis.call('HDEL', lock.hash, 'h:' .. id)
   lock.used = math.max(0, lock.used - readHold(value).terms.weight)
   if lock.used == 0 then
-    lock.mode, lock.ends = nil, math.huge
+    lock.mode = nil
+    endFirst(lock, math.huge)
   end
   return value
 end
@@ -49,6 +55,7 @@ local function keep(lock, id, value, ms)
   local was = readHold(value)
   local ends = math.floor(was.token / 1000) + ms
   if ends > lock.now then
+    drop(lock, '-' .. id)
     take(lock, was.terms)
     setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
   end
@@ -60,9 +67,7 @@ local function expire(lock)
   if lock.ends > lock.now then
     return
   end
-  local cursor, least = unpack(redis.call('HMGET', lock.hash, 'scan', 'least'))
-  local sum = 0
-  lock.least = tonumber(least) or math.huge
+  local sum, cursor = 0, lock.scan
   local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
   for i = 1, #page[2], 2 do
     local field, value = page[2][i], page[2][i + 1]
@@ -78,13 +83,12 @@ local function expire(lock)
     lock.scan, lock.more = page[1], true
     return
   end
-  if cursor then
-    redis.call('HDEL', lock.hash, 'scan', 'least')
-  else
+  if not cursor then
     -- All was seen in one look, so this is the truth.
     lock.used = sum
   end
-  lock.ends, lock.mode = lock.least, lock.used > 0 and lock.mode or nil
+  lock.mode = lock.used > 0 and lock.mode or nil
+  endFirst(lock, lock.least)
 end
 
 local function describeHeld(lock, value)
@@ -110,7 +114,7 @@ local function renew(lock, id, lease, present)
   local ends = lease > 0 and lock.now + lease or was.ends
   setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
   if lock.mode == 'write' then
-    lock.ends = ends
+    endFirst(lock, ends)
   end
   return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
 end
