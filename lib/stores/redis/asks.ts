@@ -83,7 +83,8 @@ export class Asks {
         { since: reply.sentAt, left },
       );
     }
-    lock.note(reply, true);
+    // Only those that wait count as alive.
+    lock.note(reply, reply.answers.some(([what]) => what === 'line'));
     for (const [i, request] of group.entries()) this.apply(request, reply, reply.answers[i] ?? []);
   }
 

@@ -53,10 +53,9 @@ export class Holds {
       return;
     }
     const [head] = all;
-    // Such a grant was told before.
-    if (head && !wanted.includes(head)) return;
-    if (!head) {
-      // Redis has the batch under the name of a request that has left: its `done` ends the grant, or has ended it.
+    if (head && !wanted.includes(head) && head.number >= granted.token) return; // It was told before.
+    if (!head || !wanted.includes(head)) {
+      // Redis has the batch under the name of a request that is over: its `done` may be under way.
       this.giveBack(granted.sequences[0]!);
       for (const request of wanted) if (request) this.lock.askAgain(request);
       return;
@@ -104,7 +103,7 @@ export class Holds {
     request.lease.onRenewingStopped(() => void (request.isStopped = true));
     this.lock.move(request, 'held');
     if (!request.isReported) {
-      const renewal = isMessage ? now + Math.min(FIRST_RENEWAL, remaining / 3) : since.monotonic + usual / 3;
+      const renewal = isMessage ? now + Math.min(FIRST_RENEWAL, remaining / 3) : since.monotonic + Math.min(usual, left) / 3;
       this.renewAt = Math.min(this.renewAt, renewal);
     }
     this.endsAt = Math.min(this.endsAt, now + remaining);

@@ -200,11 +200,12 @@ export class Checker implements ClientListener {
     if (script === 'primary' || script === 'inspect' || script === '') return;
     for (let i = 0; i < keys.length; i += 3) {
       const lock = this.locks.get(keys[i]!);
-      if (lock) this.afterScriptOn(lock, script, args, grants.filter(({ hash }) => hash === lock.name), ran);
+      const own = script === 'heartbeat' && Array.isArray(reply) ? reply[i / 3] : reply;
+      if (lock) this.afterScriptOn(lock, script, args, grants.filter(({ hash }) => hash === lock.name), own);
     }
   }
 
-  private afterScriptOn(lock: LockState, script: string, args: readonly string[], grants: readonly ServerGrant[], { reply }: Ran): void {
+  private afterScriptOn(lock: LockState, script: string, args: readonly string[], grants: readonly ServerGrant[], reply: unknown): void {
     const before = lock.data;
     const after = lockData(this.server.redis, lock.name, Math.floor(this.server.micros() / 1000));
     lock.data = after;
@@ -219,7 +220,8 @@ export class Checker implements ClientListener {
     const { token } = lock.given;
     const served = grants.flatMap((grant) => this.serve(lock, grant, after, token));
     this.line.checkPlaces(lock, after, script === 'done' && !isForce ? named : '', isForce);
-    if (caller && script !== 'done') lock.heard.set(caller, this.world.now);
+    const waits = script !== 'done' && Array.isArray(reply) && reply.some((answer) => /^line/.test(String(answer)));
+    if (caller && waits) lock.heard.set(caller, this.world.now);
     const [first] = served;
     for (const record of served) if (record === first || record.planned.share) this.line.checkOrder(lock, record, after);
     this.checkKept(lock, after);
@@ -240,7 +242,7 @@ export class Checker implements ClientListener {
     if (first <= before) {
       const excuse = this.excuses.dataLost(lock.name, lock.given.at, now)
         ? 'data'
-        : this.excuses.clockSet(lock.given.at, 'clock-back')
+        : this.excuses.clockSet(0, 'clock-back') && this.server.micros() <= before
           ? 'clock'
           : undefined;
       this.findings.judge('tokens', excuse, () => `the server granted ${lock.name} with ${first} after ${before}`);
@@ -284,7 +286,7 @@ export class Checker implements ClientListener {
       this.findings.violate('kept', `${lock.name} is passed on ${least - after.now} ms before ${nameOf(record)} lets it`);
     if (!found) return;
     this.findings.tally.kept += 1;
-    const longest = after.now + keep;
+    const longest = after.now + keep + 2;
     if ((found.ends < least || found.ends > longest) && !wasSet)
       this.findings.violate('kept', `${lock.name} is kept until ${found.ends}, not between ${least} and ${longest}`);
     lock.kept.set(found.id, least);

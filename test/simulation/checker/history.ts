@@ -25,6 +25,8 @@ export interface RequestRecord {
   holdEndedAt?: number;
   /** The grant that the server has made to it. */
   served?: Served | undefined;
+  /** Its client has told the server that it waits no more. */
+  hasLeft?: boolean;
   /** Why it has no place in line, though it waits. */
   lostPlace?: Excuse | undefined;
 }

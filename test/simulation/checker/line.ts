@@ -30,7 +30,8 @@ export class Line {
     const held = new Set(after.holdings.map(({ id }) => id));
     for (const record of lock.waiting) {
       const id = this.idOf(record);
-      if (id === undefined || id === leaves) continue;
+      record.hasLeft ||= id === leaves;
+      if (id === undefined || record.hasLeft) continue;
       const { served } = record;
       if (inLine.has(id)) {
         record.lostPlace = undefined;

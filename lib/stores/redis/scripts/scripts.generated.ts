@@ -413,6 +413,8 @@ if answer then
 lock.limit = limit
 end
 end
+else
+markAlive(lock, client)
 end
 answers[#answers + 1] = answer or 'line'
 if not answer then
