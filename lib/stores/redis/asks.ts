@@ -83,7 +83,11 @@ export class Asks {
         { since: reply.sentAt, left },
       );
     }
-    lock.note(reply, true);
+    // Only those that wait count as alive.
+    lock.note(
+      reply,
+      reply.answers.some(([what]) => what === 'line'),
+    );
     for (const [i, request] of group.entries()) this.apply(request, reply, reply.answers[i] ?? []);
   }
 
@@ -131,7 +135,7 @@ export class Asks {
   /** The request is over, and Redis may not know it. */
   private giveUp(request: Request): void {
     if (this.holds.isHead(request)) return;
-    const { id, about, isCopied, fixed } = request;
-    void this.lock.done(id, { how: isCopied ? 'mark' : 'why', about }, undefined, fixed);
+    const { id, about, mark, fixed } = request;
+    void this.lock.done(id, mark ?? { how: 'why', about }, undefined, fixed);
   }
 }

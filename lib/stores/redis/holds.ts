@@ -1,6 +1,5 @@
 import type { LockTimeoutError } from '../../core/errors/errors.js';
 import { elapsedSince, Lease, safetyMargin, type Instant } from '../../core/port/lease.js';
-import type { How } from './commands.js';
 import type { LockCore } from './lock-core.js';
 import { MOST_MISSED } from './refusals.js';
 import type { Granted } from './reply.js';
@@ -57,8 +56,8 @@ export class Holds {
     // A batch that was told before may still be held under the name of its first request.
     if (this.batch?.head.sequence === granted.sequences[0]) return;
     if (!head) {
-      // Redis ends this grant when it hears that its head has given up. Those behind it ask again.
-      for (const request of wanted) if (request?.state === 'waiting') this.lock.askAgain(request);
+      // Redis has the grant under the name of a request that is over: its `done` may be under way. Those behind it ask again first.
+      this.askAgain(wanted);
       return this.giveBack(granted.sequences[0]!);
     }
     // Such a grant was told before, or Redis has told since that it is over.
@@ -105,7 +104,9 @@ export class Holds {
     request.lease.onRenewingStopped(() => void (request.isStopped = true));
     this.lock.move(request, 'held');
     if (!request.isReported) {
-      const renewal = isMessage ? now + FIRST_RENEWAL : since.monotonic + usual / 3;
+      const renewal = isMessage
+        ? now + Math.min(FIRST_RENEWAL, remaining / 3)
+        : since.monotonic + Math.min(usual, left) / 3;
       this.renewAt = Math.min(this.renewAt, renewal);
     }
     this.endsAt = Math.min(this.endsAt, now + remaining);
@@ -140,13 +141,13 @@ export class Holds {
     this.lock.move(request, 'over');
     const { hold, fixed } = request;
     const head = turn && batch ? batch.head : request;
-    if (request !== head && request.isCopied) void this.lock.done(request.id, markOf(request));
+    if (request !== head && request.mark) void this.lock.done(request.id, request.mark);
     // The rest of a lease that is not renewed any more may be too short for the next.
     if (turn && isKept && keep === undefined && !request.isStopped && this.serveNext())
       return Promise.resolve();
     if (turn) this.endBatch();
     if (!isKept || keep === undefined) {
-      return this.lock.done(hold, hold === head.id ? markOf(head) : undefined, undefined, fixed);
+      return this.lock.done(hold, hold === head.id ? head.mark : undefined, undefined, fixed);
     }
     // Redis counts from the grant of the batch, the holder from its turn.
     const waitedForTurn = turn && batch ? turn.since - batch.grantedAt : 0;
@@ -180,7 +181,7 @@ export class Holds {
   endBatch(): void {
     const { batch } = this;
     this.batch = undefined;
-    for (const { request } of batch?.rest ?? []) if (request.state === 'next') this.lock.askAgain(request);
+    if (batch) this.askAgain(batch.rest.map(({ request }) => request));
   }
 
   /** What a request of the batch waits for: the one that has its turn, and those in front of it. */
@@ -224,6 +225,14 @@ export class Holds {
     this.lock.end(request, 'lease too short');
   }
 
+  /** They are in line again before a `done` that follows passes the lock on. */
+  private askAgain(requests: readonly (Request | undefined)[]): void {
+    for (const request of requests) {
+      if (request?.state === 'waiting' || request?.state === 'next') this.lock.askAgain(request);
+    }
+    this.lock.sendAsks();
+  }
+
   /** Redis has granted a request that nobody wants any more. */
   private giveBack(sequence: number): void {
     void this.lock.done(this.lock.idOf(sequence));
@@ -235,9 +244,4 @@ export class Holds {
     if (this.batch?.present?.request === request) this.endBatch();
     this.lock.plan();
   }
-}
-
-/** A copy of its acquire may still be under way, and is to do nothing (rule 8). */
-function markOf({ isCopied, about }: Request): How | undefined {
-  return isCopied ? { how: 'mark', about } : undefined;
 }

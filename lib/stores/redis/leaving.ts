@@ -1,4 +1,3 @@
-import type { How } from './commands.js';
 import type { Holds } from './holds.js';
 import type { LockCore } from './lock-core.js';
 import { refusal, type Why } from './refusals.js';
@@ -25,24 +24,21 @@ export function overdue(lock: LockCore, holds: Holds, request: Request): void {
 
 /** A request ends without the lock, and Redis is told. Has no effect on one that is held, or over. */
 export function refuse(lock: LockCore, holds: Holds, request: Request, why: Why | Error): void {
-  const { state, id, fixed } = request;
+  const { state, id, about, fixed } = request;
   if (state === 'held' || state === 'lost' || state === 'over') return;
   lock.end(request, why);
   if (state === 'confirming') holds.giveUp(request);
-  else if (request.askedAt && state !== 'next') void lock.done(id, howToEnd(request), undefined, fixed);
+  else if (request.askedAt && state !== 'next')
+    void lock.done(id, request.mark ?? { how: 'why', about }, undefined, fixed);
   lock.plan();
 }
 
 /** A request in line gives up: its error names what blocked it, if Redis tells so in time. */
 function leaveLine(lock: LockCore, request: Request): void {
-  const { id, wait } = request;
+  const { id, about, wait } = request;
   lock.move(request, 'over');
   lock.client.timers.schedule(wait, performance.now() + BLOCKER_TIME);
-  void lock.done(id, howToEnd(request), ({ answers: [place = [], blocker = []] }) => {
+  void lock.done(id, request.mark ?? { how: 'why', about }, ({ answers: [place = [], blocker = []] }) => {
     if (wait.inLine) wait.refuse(refusal(request, 'timed out', readBlocker(place, blocker)));
   });
-}
-
-function howToEnd({ about, isCopied }: Request): How {
-  return { how: isCopied ? 'mark' : 'why', about };
 }

@@ -1,3 +1,4 @@
+import { clientName } from '../../core/port/client-name.js';
 import { now } from '../../core/port/lease.js';
 import { LONGEST_LABEL, type Grant } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
@@ -66,7 +67,7 @@ export class Locks implements LockClient {
     const { request } = wait;
     this.sequence += 1;
     const terms = termsOf(request, this.parts.isUncounted());
-    const about = `${terms}:${this.parts.where}/${request.label.slice(0, LONGEST_LABEL)}`;
+    const about = `${terms}:${clientName(this.parts.where, request.label.slice(0, LONGEST_LABEL))}`;
     return this.all.get(encodeName(request.key)).ask(wait, this.sequence, about);
   }
 

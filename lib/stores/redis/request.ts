@@ -1,7 +1,7 @@
 import type { Instant, Lease } from '../../core/port/lease.js';
 import type { Grant } from '../../core/port/lock-store.js';
 import type { Wait, WaitLine } from '../../core/port/wait.js';
-import type { Ask } from './commands.js';
+import type { Ask, How } from './commands.js';
 
 /**
  * - `asking`: its acquire is to be sent, or not answered yet
@@ -86,6 +86,11 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
 
   get fixed(): number | undefined {
     return this.wait.request.leaseTime;
+  }
+
+  /** How it ends if a copy of its acquire may still be under way, which is to do nothing then (rule 8). */
+  get mark(): How | undefined {
+    return this.isCopied ? { how: 'mark', about: this.about } : undefined;
   }
 
   /** Whether it may be granted together with its neighbours in line, one after the other. */

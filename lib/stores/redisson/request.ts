@@ -1,3 +1,4 @@
+import { clientName } from '../../core/port/client-name.js';
 import { LONGEST_LABEL } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import type { CommandFailure } from '../redis-client/server/server-failure.js';
@@ -62,7 +63,7 @@ export class RedissonRequest implements WireRequest {
     const { waitTime, leaseTime, label } = call.request;
     this.channel = `${keys.channel}:${id}`;
     this.since = call.since;
-    this.who = `${where}/${label.slice(0, LONGEST_LABEL)}`;
+    this.who = clientName(where, label.slice(0, LONGEST_LABEL));
     this.tries = waitTime === 0;
     this.wait = this.tries || waitTime === Infinity ? options.fairLockWaitTimeout : whole(waitTime);
     this.leaseTime = whole(leaseTime ?? options.lockWatchdogTimeout);

@@ -1,5 +1,7 @@
+import { wholeNumber } from '../../../lib/core/options/option-domains.js';
 import type { Grant } from '../../../lib/core/port/lock-store.js';
-import { faultsOfScript } from './script-faults.js';
+import type { Ran } from '../mini-redis/mini-redis.js';
+import { RedisError } from '../mini-redis/reply.js';
 import type { Plan, PlannedRequest } from '../scenario/plan.js';
 import type { ClientListener, Role, SimClient } from '../scenario/sim-client.js';
 import type { SimServer } from '../world/sim-server.js';
@@ -7,142 +9,95 @@ import type { World } from '../world/world.js';
 import { CommandBudget } from './command-budget.js';
 import { Excuses } from './excuses.js';
 import { Findings } from './findings.js';
-import { codeOf, nameOf, type LockState, type RequestRecord } from './history.js';
-import { LockStates } from './lock-states.js';
-import { KeptHolds } from './kept-holds.js';
-import { announcedKept, announcedShares } from './present-grant.js';
-import { ServerData } from './server-data.js';
-import { ServerGrants } from './server-grants.js';
-import { SharedGrants } from './shared-grants.js';
-import { SharedNeed } from './shared-need.js';
-import { Tokens } from './tokens.js';
-import { GrantOrder } from './grant-order.js';
-import { mayHoldTogether } from './together.js';
+import { grantsOf, type ServerGrant } from './grants.js';
+import { codeOf, nameOf, newLock, type LockState, type RequestRecord } from './history.js';
+import { Line } from './line.js';
+import { conflict, live, lockData, weightOf, type LockData } from './lock-data.js';
 
 /** Errors that a caller may see; anything else is a bug. */
 const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'SHUTTING_DOWN', 'QUEUE_FULL']);
+/** What a server may answer to a script that is right. */
+const REFUSALS = /^(OOM|NOPERM)/;
 
 /** Receives everything that happens to callers and at the server, and finds what must never happen. */
 export class Checker implements ClientListener {
   readonly excuses: Excuses;
   readonly findings: Findings;
-  readonly grantOrder: GrantOrder;
-  readonly serverGrants: ServerGrants;
-  readonly tokens: Tokens;
   readonly commands: CommandBudget;
-  private readonly data: ServerData;
-  private readonly sharedGrants: SharedGrants;
-  private readonly keptHolds: KeptHolds;
-  private readonly locks = new LockStates();
+  private readonly line: Line;
+  private readonly locks = new Map<string, LockState>();
+  private readonly records = new Map<string, RequestRecord>();
   private requests = 0;
-  private acquires = 0;
 
   constructor(
     private readonly world: World,
     private readonly server: SimServer,
     private readonly plan: Plan,
     private readonly clients: readonly SimClient[],
-    scripts: ReadonlyMap<string, string>,
+    private readonly scripts: ReadonlyMap<string, string>,
   ) {
     this.excuses = new Excuses(plan);
-    const { excuses, locks } = this;
-    this.findings = new Findings(world, excuses);
-    this.commands = new CommandBudget(world, plan, this.findings, scripts);
-    this.data = new ServerData(server, clients);
-    const need = new SharedNeed(world, excuses, this.data);
-    this.grantOrder = new GrantOrder(world, server, clients, excuses, this.findings, locks, need);
-    this.keptHolds = new KeptHolds(world, excuses, this.findings, this.data);
-    this.tokens = new Tokens(world, server, excuses, this.findings);
-    this.serverGrants = new ServerGrants(
-      world,
-      server,
-      plan,
-      clients,
-      excuses,
-      this.findings,
-      locks,
-      this.tokens,
-      this.commands,
-    );
-    this.sharedGrants = new SharedGrants(
-      world,
-      server.redis,
-      plan,
-      clients,
-      excuses,
-      this.findings,
-      locks,
-      this.data,
-      this.grantOrder,
-      this.tokens,
-      this.commands,
-    );
+    this.findings = new Findings(world, this.excuses.isStrained);
+    this.commands = new CommandBudget(world, plan, this.findings);
+    this.line = new Line(world, server, clients, this.excuses, this.findings);
   }
 
   // ---- what callers live through -----------------------------------------------------------------------------------
 
-  sent(client: SimClient, lock: string, planned: PlannedRequest): RequestRecord {
-    const record = { id: ++this.requests, client, lock, planned, sentAt: this.world.now };
+  sent(client: SimClient, name: string, planned: PlannedRequest): RequestRecord {
+    const record = { id: ++this.requests, client, lock: name, planned, sentAt: this.world.now };
     this.findings.tally.requests += 1;
-    const state = this.locks.get(lock);
-    const waits = [...state.waiting].some((other) => other.client === client && other.ackedAt !== undefined);
-    if (!waits) state.newcomerAt = this.world.now;
-    state.waiting.add(record);
-    this.commands.requested(record);
-    this.world.trace(() => `${nameOf(record)} asks for ${lock} ${JSON.stringify(planned)}`);
+    this.lock(name).waiting.add(record);
+    this.commands.reason(client, name, 2);
+    this.world.trace(() => `${nameOf(record)} asks for ${name} ${JSON.stringify(planned)}`);
     return record;
   }
 
   /** Its client's store calls it so. */
   named(record: RequestRecord, sequence: number): void {
-    this.data.named(record, sequence);
+    record.sequence = sequence;
+    this.records.set(`${record.client.id}:${sequence}`, record);
   }
 
   acked(record: RequestRecord, ahead: number): void {
     this.world.trace(() => `${nameOf(record)} is in line, ${ahead} ahead`);
-    if (record.ackedAt !== undefined)
-      this.findings.violate('exactly-once', `${nameOf(record)} was put in line twice`);
+    if (record.ackedAt !== undefined) this.findings.violate('exactly-once', `${nameOf(record)} was put in line twice`);
     record.ackedAt = this.world.now;
   }
 
   granted(record: RequestRecord, grant: Grant): void {
     const { now } = this.world;
-    const lock = this.locks.get(record.lock);
+    const { planned, client } = record;
+    const lock = this.lock(record.lock);
     this.findings.tally.grants += 1;
     lock.waiting.delete(record);
-    this.commands.granted(record);
     record.grantedAt = now;
-    record.grantedAtServer = this.data.now;
     record.lease = grant.lease;
-    record.token = grant.token ?? 0;
-    if ((grant.token === undefined) !== (record.planned.share !== undefined))
-      this.findings.violate('fencing', `${nameOf(record)} has token ${grant.token}`);
-    this.world.trace(() => `${nameOf(record)} HOLDS ${record.lock}, token ${record.token}`);
+    record.token = grant.token;
+    this.world.trace(() => `${nameOf(record)} HOLDS ${record.lock}, token ${grant.token}`);
     // A lease of a millisecond may end between the answer and the turn of the caller, and replies that are read together may grant
     // a lock and report its loss.
-    const isOver = grant.lease.remaining() <= 0 && (record.planned.leaseTime ?? Infinity) > 1;
+    const isOver = grant.lease.remaining() <= 0 && (planned.leaseTime ?? Infinity) > 1;
     if (isOver && !this.excuses.isStrained && !this.excuses.mayLose(record, now))
       this.findings.violate('self-fence', `${nameOf(record)} was granted a lease that is over`);
-    if (record.abortedAt !== undefined && record.abortedAt < now) {
+    if (record.abortedAt !== undefined && record.abortedAt < now)
       this.findings.violate('exactly-once', `${nameOf(record)} was granted after it aborted`);
-    }
+    if ((grant.token === undefined) !== (planned.share !== undefined))
+      this.findings.violate('fencing', `${nameOf(record)} has token ${grant.token}`);
     lock.holds.add(record);
     grant.lease.onLost(() => this.lost(record));
-    if (this.plan.shared) {
-      record.passedAt ??= now;
-      if (record.planned.share === undefined) this.tokens.entered(record);
-      return;
+    if (grant.token === undefined) return;
+    if (grant.token <= lock.entered) {
+      const excuse = this.excuses.dataLost(lock.name, lock.given.at - this.excuses.longestLease, now)
+        ? 'data'
+        : this.excuses.clockSet(0, 'clock-back')
+          ? 'clock'
+          : // An older one may enter late.
+            this.excuses.mayOverlap(record, now);
+      this.findings.judge('tokens', excuse, () => `${nameOf(record)} has token ${grant.token}, after ${lock.entered}`);
     }
-    const { firstToken, lastToken, at, unsubscribed, markedAlive, before } = lock.serverGrant;
-    const isSeen = firstToken <= record.token && record.token <= lastToken;
-    record.passedAt = isSeen ? at : now;
-    record.unsubscribedBefore =
-      (isSeen ? unsubscribed.get(record.client) : undefined) ?? record.client.lastUnsubscribed;
-    if (isSeen) record.markedAlive = markedAlive;
-    if (isSeen) record.clientBefore = before;
-    this.tokens.entered(record);
-    this.grantOrder.checkOrder(lock, record);
-    this.grantOrder.checkGap(lock);
+    lock.entered = grant.token;
+    void client;
   }
 
   lost(record: RequestRecord): void {
@@ -150,174 +105,248 @@ export class Checker implements ClientListener {
     if (record.holdEndedAt !== undefined) return;
     this.world.trace(() => `${nameOf(record)} is told that ${record.lock} is LOST`);
     this.findings.tally.lost += 1;
-    record.lostAt = now;
     this.holdEnded(record);
-    if (
-      record.planned.leaseTime === undefined &&
-      !record.planned.lapses &&
-      !this.excuses.mayLose(record, now)
-    ) {
-      this.findings.violate(
-        'false-alarm',
-        `${nameOf(record)} lost ${record.lock} although nothing was wrong`,
-      );
-    }
+    const { leaseTime, lapses } = record.planned;
+    if (leaseTime === undefined && !lapses && !this.excuses.mayLose(record, now))
+      this.findings.violate('false-alarm', `${nameOf(record)} lost ${record.lock} although nothing was wrong`);
   }
 
   /** The caller gives the lock back; from here on it does not hold. */
   holdEnded(record: RequestRecord): void {
-    this.commands.holdEnded(record);
-    this.locks.endHold(record, this.world.now);
-  }
-
-  /** The caller gives back what is to be kept for a while. */
-  keptBy(record: RequestRecord): void {
-    this.keptHolds.ends(this.locks.get(record.lock), record);
+    record.holdEndedAt ??= this.world.now;
+    this.lock(record.lock).holds.delete(record);
   }
 
   /** The answer to a release that began at `startedAt`. */
   released(record: RequestRecord, startedAt: number): void {
     const took = this.world.now - startedAt;
-    const { commandTimeout } = this.excuses;
-    if (took > commandTimeout + 50 && record.client.lastMute < startedAt) {
+    if (took > this.excuses.commandTimeout + 50 && record.client.lastMute < startedAt)
       this.findings.violate('closing', `${nameOf(record)} took ${took.toFixed(0)} ms to give back`);
-    }
   }
 
   rejected(record: RequestRecord, error: unknown): void {
-    const { now } = this.world;
-    const { planned } = record;
     const code = codeOf(error);
-    record.rejectedAt = now;
-    record.error = code;
-    this.locks.get(record.lock).waiting.delete(record);
-    this.commands.rejected(record);
+    this.lock(record.lock).waiting.delete(record);
     this.world.trace(() => `${nameOf(record)} is refused: ${code}`);
     const isUnconfirmed = code === 'NOT_REPLICATED' && record.client.options.replicas !== undefined;
     const isMisfit = code === 'CONFIGURATION' && this.excuses.mayBeMisfit(record);
     if (!KNOWN_ERRORS.has(code) && !isMisfit && !isUnconfirmed)
       this.findings.violate('errors', `${nameOf(record)} was refused with ${String(error)}`);
-    const wasIdle = this.locks.get(record.lock).lastUse < record.sentAt - this.excuses.longestSettling();
-    if (planned.waitTime === 0 && code === 'WAIT_TIMEOUT' && wasIdle && this.excuses.onlyNoticedDeaths()) {
-      this.findings.violate(
-        'busy',
-        `${nameOf(record)} found ${record.lock} busy, which no living process uses`,
-      );
-    }
     const isUnanswered =
       code === 'STORE_UNAVAILABLE' ||
       (isUnconfirmed && this.excuses.protections.confirmsInTime(record.client.index));
-    if (isUnanswered && this.plan.faults.length === 0) {
-      this.findings.violate(
-        'false-alarm',
-        `${nameOf(record)} was refused (${String(error)}) although nothing was wrong`,
-      );
-    }
+    if (isUnanswered && this.plan.faults.length === 0)
+      this.findings.violate('false-alarm', `${nameOf(record)} was refused (${String(error)}) although nothing was wrong`);
   }
 
   /** The process is gone, with all its requests and holds. */
   forget(client: SimClient): void {
-    for (const lock of this.locks.all()) {
-      for (const set of [lock.waiting, lock.holds]) {
-        for (const record of set) if (record.client === client) set.delete(record);
-      }
+    for (const { waiting, holds } of this.locks.values()) {
+      for (const set of [waiting, holds]) for (const record of set) if (record.client === client) set.delete(record);
     }
   }
 
   message(client: SimClient, text: string): void {
-    const lock = this.tokens.received(client, text);
-    if (lock !== undefined) this.commands.toldOfGrant(client, lock);
-    const shared = announcedShares(text);
-    for (let i = 0; i < (shared?.count ?? 0); i++) this.commands.toldOfGrant(client, shared!.lock);
-    const kept = announcedKept(text);
-    if (kept !== undefined) this.commands.toldOfKept(client, kept);
+    const [, name] = /^\w+ (?:[\d,]+ )*(.*)$/s.exec(text) ?? [];
+    if (name !== undefined && this.locks.has(name)) this.commands.reason(client, name, 3);
   }
 
-  connection(client: SimClient, role: Role): void {
-    this.commands.connectionChanged(client, role === 'commands');
+  connection(client: SimClient, _role: Role): void {
+    this.commands.connectionChanged(client);
   }
 
   script(client: SimClient, args: readonly string[]): (() => void) | undefined {
     return this.commands.sent(client, args);
   }
 
+  /** Still waiting although everything was healed long ago. */
+  unserved(): RequestRecord[] {
+    return [...this.locks.values()].flatMap((lock) => [...lock.waiting]);
+  }
+
+  checkGaps(): void {
+    for (const lock of this.locks.values()) this.line.checkGap(lock);
+  }
+
   // ---- at every moment -----------------------------------------------------------------------------------------------
 
   /** After each thing that happened in a process. */
   afterEach(): void {
+    for (const client of this.clients) client.observe(this.world.now);
+    for (const lock of this.locks.values()) if (lock.holds.size > 1) this.checkExclusion(lock);
+  }
+
+  /** The server has lost data, or has those of an earlier time. */
+  dataReplaced(): void {
+    for (const lock of this.locks.values()) lock.data = undefined;
+  }
+
+  /** After each script on the server. `isFormer`: on a primary that was cut off. */
+  afterScript(ran: Ran, isFormer = false): void {
+    const { sha, keys, args, reply } = ran;
+    const script = this.scripts.get(sha) ?? '';
+    for (const client of this.clients) client.observe(this.world.now);
+    const errors = Array.isArray(reply) ? reply.filter((one) => typeof one === 'string' && /^(NEWER|PROTOCOL)/.test(one)) : [];
+    if (reply instanceof RedisError && !REFUSALS.test(reply.text)) errors.push(reply.text);
+    for (const error of errors) this.findings.violate('script-error', `${script}: ${String(error)}`);
+    const grants = grantsOf(script, ran);
+    for (const { client: id, hash } of grants) {
+      const client = this.clientOf(id);
+      if (client) this.commands.reason(client, hash, 4);
+    }
+    if (isFormer) return;
+    const bare = this.server.redis.keysWithoutExpiry();
+    if (bare.length > 0) this.findings.violate('leak', `without a time to live: ${bare.join(', ')}`);
+    if (script === 'primary' || script === 'inspect' || script === '') return;
+    for (let i = 0; i < keys.length; i += 3) {
+      const lock = this.locks.get(keys[i]!);
+      const own = script === 'heartbeat' && Array.isArray(reply) ? reply[i / 3] : reply;
+      if (lock) this.afterScriptOn(lock, script, args, grants.filter(({ hash }) => hash === lock.name), own);
+    }
+  }
+
+  private afterScriptOn(lock: LockState, script: string, args: readonly string[], grants: readonly ServerGrant[], reply: unknown): void {
+    const before = lock.data;
+    const after = lockData(this.server.redis, lock.name, Math.floor(this.server.micros() / 1000));
+    lock.data = after;
+    const [named = '', , how] = args;
+    const caller = this.clientOf(named.split(':')[0]!);
+    const isForce = script === 'done' && how === 'force';
+    if (isForce && !(reply instanceof RedisError)) this.excuses.breaks.push({ kind: 'forced', at: this.world.now, lock: lock.name });
+    if (isForce) lock.kept.clear();
+    this.line.checkGap(lock);
+    this.checkData(lock, after);
+    if (script === 'done' && how === 'keep') this.checkKeep(lock, named, before, after);
+    const { token } = lock.given;
+    const served = grants.flatMap((grant) => this.serve(lock, grant, after, token));
+    this.line.checkPlaces(lock, after, script === 'done' && !isForce ? named : '', isForce);
+    const waits = script !== 'done' && Array.isArray(reply) && reply.some((answer) => /^line/.test(String(answer)));
+    if (caller && waits) lock.heard.set(caller, this.world.now);
+    const [first] = served;
+    for (const record of served) if (record === first || record.planned.share) this.line.checkOrder(lock, record, after);
+    this.checkKept(lock, after);
+    this.checkBelieved(lock, after);
+    this.line.noteNeed(lock, after);
+    for (const client of this.clients) if (client !== caller) this.commands.reason(client, lock.name, grants.length);
+  }
+
+  /** The server has granted the lock. */
+  private serve(lock: LockState, grant: ServerGrant, after: LockData, before: number): RequestRecord[] {
     const { now } = this.world;
-    for (const client of this.clients) client.observe(now);
-    for (const lock of this.locks.all()) {
-      if (lock.holds.size > 1) this.checkExclusion(lock);
-      this.grantOrder.noteNeed(lock);
-      const inUse = [...lock.waiting].some(({ planned }) => planned.waitTime > 0);
-      if (inUse || lock.holds.size > 0 || lock.heldByDeadUntil > now) lock.lastUse = now;
+    const ids = grant.sequences.map((sequence) => `${grant.client}:${sequence}`);
+    const held = ids.flatMap((id) => after.holdings.find((one) => one.id === id) ?? []);
+    // The tokens of the others in a batch count when they have their turns.
+    const isBatch = held.length < ids.length;
+    const first = isBatch ? grant.token : Math.min(...held.map(({ token }) => token));
+    const last = isBatch ? first : grant.token;
+    if (first <= before) {
+      const excuse = this.excuses.dataLost(lock.name, lock.given.at, now)
+        ? 'data'
+        : this.excuses.clockSet(0, 'clock-back') && this.server.micros() <= before
+          ? 'clock'
+          : undefined;
+      this.findings.judge('tokens', excuse, () => `the server granted ${lock.name} with ${first} after ${before}`);
+    }
+    lock.given = { token: first <= before ? last : Math.max(lock.given.token, last), at: now };
+    return ids.flatMap((id) => {
+      const record = this.records.get(id);
+      if (!record) return [];
+      record.served = { hold: isBatch ? ids[0]! : id, at: now, serverTime: after.now, together: ids.length };
+      record.lostPlace = undefined;
+      return [record];
+    });
+  }
+
+  /** No script leaves this behind, whatever happens around it. */
+  private checkData(lock: LockState, { fields, holdings, now }: LockData): void {
+    const fault = conflict(holdings);
+    if (fault) this.findings.violate('rule', `${lock.name} has holds of ${fault}`);
+    const counted = fields.has('mode') ? Number(fields.get('used') ?? 1) : 0;
+    const sum = holdings.reduce((total, { share }) => total + weightOf(share), 0);
+    if (counted !== sum && !fields.has('scan')) this.findings.violate('rule', `${lock.name} has ${sum} in its holds, ${counted} in its sum`);
+    const first = Math.min(...holdings.map(({ ends }) => ends));
+    if (holdings.length > 0 && Number(fields.get('end')) > first)
+      this.findings.violate('rule', `${lock.name} does not look when its holds end`);
+    const expireAt = this.server.redis.keys.get(lock.name)?.expireAt ?? Infinity;
+    for (const { ends } of holdings)
+      if (ends > expireAt && ends > now) this.findings.violate('expiry', `${lock.name} expires ${ends - expireAt} ms before a hold of it`);
+  }
+
+  /** A hold is kept until its time, counted from its grant, and no longer. */
+  private checkKeep(lock: LockState, id: string, before: LockData | undefined, after: LockData): void {
+    // Of a batch, the one that had its turn last.
+    const record = [...this.records.values()].findLast(({ served, grantedAt }) => served?.hold === id && grantedAt !== undefined);
+    const held = before?.holdings.find((one) => one.id === id);
+    if (!record || !held || held.ends <= after.now || after.holdings.some((one) => one.id === id)) return;
+    const keep = wholeNumber('holdAtLeast', record.planned.holdAtLeast ?? 0) ?? 0;
+    const found = after.holdings.find((one) => one.id === `-${id}`);
+    const least = Math.min(record.served?.serverTime ?? 0, Math.floor(held.token / 1000)) + keep;
+    const wasSet = this.excuses.breaks.some(({ kind }) => kind.startsWith('clock-'));
+    if (!found && least > after.now && !wasSet)
+      this.findings.violate('kept', `${lock.name} is passed on ${least - after.now} ms before ${nameOf(record)} lets it`);
+    if (!found) return;
+    this.findings.tally.kept += 1;
+    const longest = after.now + keep + 2;
+    if ((found.ends < least || found.ends > longest) && !wasSet)
+      this.findings.violate('kept', `${lock.name} is kept until ${found.ends}, not between ${least} and ${longest}`);
+    lock.kept.set(found.id, least);
+  }
+
+  /** What is kept is still there. */
+  private checkKept(lock: LockState, { now, holdings }: LockData): void {
+    for (const [id, until] of lock.kept) {
+      const isThere = holdings.some((one) => one.id === id);
+      if (isThere && until > now) continue;
+      lock.kept.delete(id);
+      if (isThere || until <= now || this.excuses.dataLost(lock.name, 0, this.world.now)) continue;
+      this.findings.violate('kept', `${lock.name} is free ${until - now} ms too early`);
     }
   }
 
-  /** After each script on the server. */
-  afterScript(script: string, key: string, args: readonly string[], reply: unknown): void {
-    const { server, excuses, world } = this;
-    const lock = this.locks.find(key);
-    const expired = Array.isArray(reply) && reply[0] === 'EXPIRED';
-    if (script.startsWith('acquire') && !expired) this.acquires += 1;
-    for (const client of this.clients) client.observe(world.now);
-    const takenAway = Array.isArray(reply) && reply[0] === 'FORCED' && args[1]; // ARGV[2]
-    // Only the grant that was named may be taken away.
-    if (lock && takenAway && Number(takenAway) === lock.serverGrant.firstToken) {
-      excuses.breaks.add({ kind: 'taken-away', at: world.now, lock: lock.name, by: 0 });
+  /** No holder may believe in a hold that the server has ended. Of a batch the server knows the first, or the last that it was told of. */
+  private checkBelieved(lock: LockState, after: LockData): void {
+    const { now } = this.world;
+    for (const record of lock.holds) {
+      const { lease, client, token = Infinity, sequence } = record;
+      if ((lease?.remaining() ?? 0) <= 0) continue;
+      const isHeld = live(after, after.now).some((one) =>
+        record.planned.share ? one.id === `${client.id}:${sequence}` : one.client === client.id && !one.isKept && one.token <= token,
+      );
+      if (isHeld) continue;
+      const excuse = this.excuses.mayBeUnknown(record, now);
+      if (excuse) continue;
+      this.findings.violate('self-fence', `${nameOf(record)} believes to hold ${lock.name}, the server does not`);
+      this.holdEnded(record);
     }
-    if (lock && takenAway && this.plan.shared)
-      excuses.breaks.add({ kind: 'taken-away', at: world.now, lock: lock.name, by: 0 });
-    for (const { invariant, text } of faultsOfScript(server.redis, key, reply, excuses.longestDeadline()))
-      this.findings.violate(invariant, text);
-    if (!lock) return;
-    if (args[0] !== undefined) lock.commandedAt.set(args[0], world.now);
-    const data = this.data.look(lock.name);
-    this.keptHolds.check(lock, script, args, data);
-    if (script === 'releaseShared' && Array.isArray(reply))
-      this.sharedGrants.checkOver(lock, args, data.after);
-    if (this.plan.shared) this.sharedGrants.check(lock, data.before, data.after);
-    else this.serverGrants.checkGrant(lock);
-    this.serverGrants.checkRecords(lock);
-  }
-
-  /** The server has lost data, other than by a script. */
-  dataLost(): void {
-    this.data.replaced();
-  }
-
-  /** The server's data are those of an earlier time. */
-  dataRestored(): void {
-    this.data.replaced();
-    this.serverGrants.dataRestored();
-  }
-
-  /** Where nothing fails and no lease ends by itself, a request asks once. */
-  checkJoins(): void {
-    if (!this.excuses.isSteady() || this.acquires <= this.requests) return;
-    this.findings.violate(
-      'repeated',
-      `${this.acquires} commands to join a line for ${this.requests} requests`,
-    );
   }
 
   private checkExclusion(lock: LockState): void {
     const holding = [...lock.holds].filter(({ lease }) => (lease?.remaining() ?? 0) > 0);
-    if (holding.length < 2 || mayHoldTogether(holding)) return;
-    // Tokens tell the age, unless the server lost them with its data: then its clock, which may have been set back, begins anew.
-    const granted = holding.map(({ passedAt = this.world.now }) => passedAt);
-    const restarted = this.excuses.dataLostSince(lock.name, Math.min(...granted));
-    const age = ({ number, token = 0, passedAt = this.world.now }: RequestRecord): number =>
-      restarted ? passedAt : (number ?? token);
-    const [older, newer] = holding.sort((one, other) => age(one) - age(other));
+    if (holding.length < 2 || !conflictOf(holding)) return;
+    const [older, newer] = holding.sort((one, other) => one.grantedAt! - other.grantedAt!);
     if (!older || !newer) return;
-    if (this.excuses.mayOverlap(older, this.world.now)) {
-      this.findings.tally.excusedOverlaps += 1;
-    } else {
-      this.findings.violate('exclusion', `${nameOf(older)} and ${nameOf(newer)} both hold ${lock.name}`);
-    }
+    const excuse = this.excuses.mayOverlap(older, this.world.now) ?? this.excuses.mayOverlap(newer, this.world.now);
+    this.findings.judge('overlap', excuse, () => `${nameOf(older)} and ${nameOf(newer)} both hold ${lock.name}`);
     // Said once.
-    this.locks.endHold(older, this.world.now);
+    this.holdEnded(older);
   }
+
+  private clientOf(id: string): SimClient | undefined {
+    return this.clients.find((client) => client.id === id);
+  }
+
+  private lock(name: string): LockState {
+    let lock = this.locks.get(name);
+    if (!lock) this.locks.set(name, (lock = newLock(name)));
+    return lock;
+  }
+}
+
+/** As for what the server has; callers may enter in another order than they were granted the lock in, so any limit may count. */
+function conflictOf(holding: readonly RequestRecord[]): boolean {
+  const kinds = new Set(holding.map(({ planned: { share } }) => share?.mode ?? 'write'));
+  if (kinds.size > 1 || kinds.has('write')) return true;
+  const shares = holding.map(({ planned: { share } }) => share);
+  const used = shares.reduce((sum, share) => sum + weightOf(share), 0);
+  return used > Math.max(...shares.map((share) => (share?.mode === 'permits' ? share.permits : Infinity)));
 }

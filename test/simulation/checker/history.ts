@@ -1,6 +1,10 @@
 import type { Lease } from '../../../lib/core/port/lease.js';
 import type { PlannedRequest } from '../scenario/plan.js';
 import type { SimClient } from '../scenario/sim-client.js';
+import type { LockData } from './lock-data.js';
+
+/** Why a promise did not hold, where docs/reliability.md says that it need not. */
+export type Excuse = 'outage' | 'unreachable' | 'clock' | 'data' | 'batch';
 
 /** One request for a lock, as its caller lived it. Times are of the simulated world. */
 export interface RequestRecord {
@@ -9,30 +13,64 @@ export interface RequestRecord {
   readonly lock: string;
   readonly planned: PlannedRequest;
   readonly sentAt: number;
-  /** What its client's store calls it, and, of a shared hold, what the server does. */
+  /** What the server calls it, after its client. */
   sequence?: number;
-  number?: number;
   /** The caller was told its place in line. */
   ackedAt?: number;
   abortedAt?: number;
   grantedAt?: number;
-  /** By the server's clock, ms. */
-  grantedAtServer?: number;
-  token?: number;
+  token?: number | undefined;
   lease?: Lease;
-  lostAt?: number;
   /** The caller began to give the lock back, or was told that it is lost. */
   holdEndedAt?: number;
-  /** When the server passed the lock to it, or to the run that it belongs to. */
-  passedAt?: number;
-  /** When, before that, the server last had no subscriber on its client's channel. */
-  unsubscribedBefore?: number;
-  /** When the server had last marked each waiting client alive, as it was then. */
-  markedAlive?: ReadonlyMap<SimClient, number>;
-  /** Which client the server granted the lock to before. */
-  clientBefore?: SimClient | undefined;
-  rejectedAt?: number;
-  error?: string;
+  /** The grant that the server has made to it. */
+  served?: Served | undefined;
+  /** Its client has told the server that it waits no more. */
+  hasLeft?: boolean;
+  /** Why it has no place in line, though it waits. */
+  lostPlace?: Excuse | undefined;
+}
+
+export interface Served {
+  /** Under which the server has the hold: of a batch, its first. */
+  readonly hold: string;
+  readonly at: number;
+  readonly serverTime: number;
+  readonly together: number;
+}
+
+export interface LockState {
+  /** The key of its hash. */
+  readonly name: string;
+  /** Sent and not yet granted or rejected. */
+  readonly waiting: Set<RequestRecord>;
+  /** Granted and not yet given back. */
+  readonly holds: Set<RequestRecord>;
+  /** As the last script left it; undefined: the server has changed it otherwise. */
+  data: LockData | undefined;
+  /** The highest token that the server gave, and when; and the highest of a caller. */
+  given: { readonly token: number; readonly at: number };
+  entered: number;
+  /** When the server last heard from a client that waits. */
+  readonly heard: Map<SimClient, number>;
+  /** Since when the head of the line could have it (in future: when the leases end); undefined: nobody waits. */
+  neededSince: number | undefined;
+  /** What is kept, by the id of its hold, until when by the server's clock. */
+  readonly kept: Map<string, number>;
+}
+
+export function newLock(name: string): LockState {
+  return {
+    name,
+    waiting: new Set(),
+    holds: new Set(),
+    data: undefined,
+    given: { token: 0, at: 0 },
+    entered: 0,
+    heard: new Map(),
+    neededSince: undefined,
+    kept: new Map(),
+  };
 }
 
 /** What messages call a request. */
@@ -50,20 +88,6 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }
 
-/**
- * The server did not keep its side: data gone, the line or a part of it gone, lock taken away, clock set; or a replica took its place, while
- * the old primary was gone (failed-over) or went on serving (split).
- */
-export interface ServerBreak {
-  readonly kind:
-    'data-lost' | 'line-lost' | 'taken-away' | 'clock-forward' | 'clock-back' | 'failed-over' | 'split';
-  readonly at: number;
-  /** Of which lock; none: of all. */
-  readonly lock: string | undefined;
-  /** Of a clock, by how much it was set; of a replica, by how much it lagged behind: ms. */
-  readonly by: number;
-}
-
 export interface Violation {
   readonly invariant: string;
   readonly at: number;
@@ -71,64 +95,6 @@ export interface Violation {
 }
 
 /** Counts of a run, added up over seeds. */
-export interface Tally {
-  grants: number;
-  requests: number;
-  commands: number;
-  faults: number;
-  lost: number;
-  excusedOverlaps: number;
-  excusedInversions: number;
-  /** Locks and permits that `holdAtLeast` kept. */
-  kept: number;
-  /** Longest time for which a lock stayed free while a request waited for it, ms. */
-  worstGap: number;
-}
-
-/** A grant as it stands on the server. */
-export interface ServerGrant {
-  readonly firstToken: number;
-  readonly lastToken: number;
-  readonly at: number;
-  /** When the server last had no subscriber on each client's channel, as it was then. */
-  readonly unsubscribed: ReadonlyMap<SimClient, number>;
-  /** When the server had last marked each waiting client alive, as it was then. */
-  readonly markedAlive: ReadonlyMap<SimClient, number>;
-  /** To which client. */
-  readonly owner: SimClient | undefined;
-  /** To which client the lock was granted before. */
-  readonly before: SimClient | undefined;
-}
-
-export const NO_GRANT: ServerGrant = {
-  firstToken: 0,
-  lastToken: 0,
-  at: 0,
-  unsubscribed: new Map(),
-  markedAlive: new Map(),
-  owner: undefined,
-  before: undefined,
-};
-
-export interface LockState {
-  readonly name: string;
-  /** Sent and not yet granted or rejected. */
-  readonly waiting: Set<RequestRecord>;
-  /** Granted and not yet given back. */
-  readonly holds: Set<RequestRecord>;
-  /** The last grant that was seen on the server, and since when. */
-  serverGrant: ServerGrant;
-  /** Until when the server honours a grant of a process that is gone; 0: it does not. */
-  heldByDeadUntil: number;
-  /** The last time at which a living process held it or waited for it, or the server honoured a grant of anyone. */
-  lastUse: number;
-  /** When a client that had no request in line last asked for it. */
-  newcomerAt: number;
-  /** The clients of which the server kept a record after the last script. */
-  recorded: readonly string[];
-  /** When the server last carried out a script of a client for this lock: a copy may come long after its client has ended. */
-  readonly commandedAt: Map<string, number>;
-  /** Since when a request waits that could have it, and which; undefined: not so. */
-  neededSince: number | undefined;
-  neededBy: string | undefined;
-}
+export type Tally = Record<Counted, number>;
+type Counted =
+  'grants' | 'requests' | 'commands' | 'faults' | 'lost' | 'kept' | 'worstGap' | `excused ${'order' | 'overlap' | 'tokens'}: ${Excuse}`;

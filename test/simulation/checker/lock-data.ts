@@ -1,117 +1,82 @@
+import { shareOf } from '../../../lib/stores/redis/terms.js';
 import type { Share } from '../../../lib/core/port/lock-store.js';
-import { SortedSet } from '../mini-redis/sorted-set.js';
 import type { MiniRedis } from '../mini-redis/mini-redis.js';
-import { KEPT } from './present-grant.js';
+import { SortedSet } from '../mini-redis/sorted-set.js';
 
-/** A request that the server has in its line, or that holds the lock, as docs/protocol.md keeps it. */
-export interface Place {
-  /** The id by which its client's store calls itself. */
-  readonly owner: string;
-  readonly sequence: number;
-  /** Undefined: it holds the lock alone. */
+/** One hold, as the server has it. */
+export interface Holding {
+  /** `client:sequence`; with a dash in front: it is kept. */
+  readonly id: string;
+  readonly client: string;
+  readonly isKept: boolean;
+  /** Server ms. */
+  readonly ends: number;
+  readonly token: number;
   readonly share: Share | undefined;
 }
 
-export interface Holding extends Place {
-  /** Its fencing token, or the number of its shared hold. */
-  readonly number: number;
-  /** When it was granted, and when it ends (server ms). */
-  readonly since: number;
-  readonly end: number;
-  /** The request is over, and `holdAtLeast` keeps what it held. */
-  readonly kept: boolean;
-}
-
-/** What the server has of a lock, of whatever kinds its requests are. */
+/** What the server has of one lock (docs/protocol.md). */
 export interface LockData {
   /** Server ms. */
   readonly now: number;
+  readonly fields: ReadonlyMap<string, string>;
   readonly holdings: readonly Holding[];
-  readonly queue: readonly Place[];
-  /** Of a shared lock, as its hash says: the sum of the weights, their limit, and times around the ends of their leases. */
-  readonly shared: { readonly used: number; readonly firstEnd: number; readonly lastEnd: number } | undefined;
-  readonly limit: number | undefined;
+  /** Ids, in the order of their tickets. */
+  readonly queue: readonly string[];
+  /** The terms of the head of the line. */
+  readonly next: Share | undefined;
 }
 
-export const NO_DATA: LockData = { now: 0, holdings: [], queue: [], shared: undefined, limit: undefined };
+/** As the last command left it. */
+export function lockData(redis: MiniRedis, name: string, now: number): LockData {
+  const hash = redis.keys.get(name)?.content;
+  const fields = hash instanceof Map ? new Map(hash) : new Map<string, string>();
+  const line = redis.keys.get(`${name}:queue`)?.content;
+  const names = line instanceof SortedSet ? line.range(0, -1) : [];
+  const holdings = [...fields].flatMap(([field, value]) => (field.startsWith('h:') ? readHolding(field, value) : []));
+  return { now, fields, holdings, queue: names.map(idOf), next: names[0] === undefined ? undefined : shareOf(names[0].split(":")[2] ?? "") };
+}
 
-export function lockData(redis: MiniRedis, key: string): LockData {
-  const [seconds, micros] = redis.execute('TIME', []) as string[];
-  const now = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-  const line = redis.keys.get(`${key}:queue`)?.content;
-  const queue = line instanceof SortedSet ? line.entries().map(([member]) => placeOf(member)) : [];
-  const hash = redis.keys.get(key)?.content;
-  if (!(hash instanceof Map)) return { ...NO_DATA, now, queue };
-  const number = (field: string): number => Number(hash.get(field));
-  const state = hash.get('state') ?? '';
-  const holdings = state.startsWith('held') ? exclusive(hash) : [];
-  for (const [field, record] of hash) {
-    if (field.startsWith('held:')) holdings.push(...sharesIn(field.slice('held:'.length), record));
+/** Those whose leases have not ended. */
+export function live({ holdings }: LockData, now: number): Holding[] {
+  return holdings.filter(({ ends }) => ends > now);
+}
+
+export function weightOf(share: Share | undefined): number {
+  return share?.mode === 'permits' ? share.weight : 1;
+}
+
+/** Why these may not hold the lock together; undefined if they may. Those with higher tokens came later. */
+export function conflict(holdings: readonly Holding[]): string | undefined {
+  if (holdings.length < 2) return undefined;
+  const kinds = new Set(holdings.map(({ share }) => share?.mode ?? 'write'));
+  if (kinds.size > 1 || kinds.has('write')) return [...kinds].join(' and ');
+  for (const { token, share } of holdings) {
+    if (share?.mode !== 'permits') continue;
+    const before = holdings.filter((other) => other.token <= token);
+    const used = before.reduce((sum, other) => sum + weightOf(other.share), 0);
+    if (before.length > 1 && used > share.permits) return `${used} of ${share.permits} permits`;
   }
-  const shared = state.startsWith('shared')
-    ? { used: number('used'), firstEnd: number('first-end'), lastEnd: number('last-end') }
-    : undefined;
-  return { now, holdings, queue, shared, limit: hash.has('limit') ? number('limit') : undefined };
+  return undefined;
 }
 
-export function nameOfPlace({ owner, sequence }: Place): string {
-  return `${owner}:${sequence}`;
+/** Whether the rule would let the head of the line in. */
+export function admitsNext({ holdings, next, fields }: LockData): boolean {
+  if (holdings.length === 0) return true;
+  if (!next || holdings.some(({ share }) => share?.mode !== next.mode)) return false;
+  if (next.mode === 'read') return true;
+  const used = holdings.reduce((sum, { share }) => sum + weightOf(share), 0);
+  return used + next.weight <= Math.min(next.permits, Number(fields.get('limit') ?? Infinity));
 }
 
-/** The requests that `releaseShared` names. */
-export function sequencesOf(requests: string): string[] {
-  return requests.split(' ').map((request) => request.slice(0, request.indexOf(':')));
+function readHolding(field: string, value: string): Holding {
+  const id = field.slice(2);
+  const [ends, token, about = ''] = value.split(' ');
+  const [terms = ''] = about.split(':');
+  const isKept = id.startsWith('-');
+  return { id, client: id.replace('-', '').split(':')[0]!, isKept, ends: Number(ends), token: Number(token), share: shareOf(terms) };
 }
 
-export function nameOfHolding(holding: Holding): string {
-  return `${nameOfPlace(holding)}:${holding.number}`;
-}
-
-/** What the server honours now. */
-export function live({ holdings, now }: LockData, at = now): Holding[] {
-  return holdings.filter(({ end }) => end > at);
-}
-
-function exclusive(hash: ReadonlyMap<string, string>): Holding[] {
-  const owner = hash.get('holder') ?? '';
-  const [token, since] = [Number(hash.get('token')), Number(hash.get('since'))];
-  const end = since + Number(hash.get('lease'));
-  const sequences = (hash.get('requests') ?? '').split(',');
-  return sequences.map((sequence, index) => ({
-    owner,
-    sequence: Number(sequence),
-    share: undefined,
-    number: token + index,
-    since,
-    end,
-    kept: owner === KEPT,
-  }));
-}
-
-function sharesIn(owner: string, record: string): Holding[] {
-  const [, common = '', entries = ''] = /^end=(\d+) requests=(\S*) label=/.exec(record) ?? [];
-  return [...entries.matchAll(/,(\d+):(\d+):(\d*):(\d+):(k?)(\d*)/g)].map(
-    ([, sequence, weight, permits, number, kept, own]) => ({
-      owner,
-      sequence: Number(sequence),
-      share: permits
-        ? { mode: 'permits', weight: Number(weight), permits: Number(permits) }
-        : { mode: 'read' },
-      number: Number(number),
-      since: Math.floor(Number(number) / 1000),
-      end: Number(own || common),
-      kept: kept !== '',
-    }),
-  );
-}
-
-function placeOf(member: string): Place {
-  const [owner = '', sequence, mark = ''] = member.split(':');
-  const [, weight, permits] = /^p(\d+)\/(\d+)/.exec(mark) ?? [];
-  const share: Share | undefined = permits
-    ? { mode: 'permits', weight: Number(weight), permits: Number(permits) }
-    : mark.startsWith('r')
-      ? { mode: 'read' }
-      : undefined;
-  return { owner, sequence: Number(sequence), share };
+function idOf(name: string): string {
+  return name.split(':', 2).join(':');
 }

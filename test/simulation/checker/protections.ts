@@ -1,7 +1,8 @@
 import { REPLICA_FAULT_KINDS, type FaultKind } from '../scenario/faults.js';
 import type { Plan } from '../scenario/plan.js';
 import type { SimClient } from '../scenario/sim-client.js';
-import type { RequestRecord, ServerBreak } from './history.js';
+import type { ServerBreak } from './excuses.js';
+import type { RequestRecord } from './history.js';
 
 const REPLICA_FAULTS: ReadonlySet<FaultKind> = new Set(REPLICA_FAULT_KINDS);
 

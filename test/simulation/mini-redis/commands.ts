@@ -77,17 +77,6 @@ function float(text: string | undefined): number {
   return Number(text);
 }
 
-function bound(text: string): { value: number; exclusive: boolean } {
-  const exclusive = text.startsWith('(');
-  // As strtod() reads it: nothing is 0, spaces before it do not count.
-  const value = (exclusive ? text.slice(1) : text).trimStart();
-  try {
-    return { value: value === '' ? 0 : float(value), exclusive };
-  } catch {
-    throw new RedisError('ERR min or max is not a float');
-  }
-}
-
 function withScores(set: SortedSet, members: string[], wanted: boolean): Reply {
   if (!wanted) return members;
   return members.flatMap((member) => [member, formatNumber(set.score(member) as number)]);
@@ -100,7 +89,7 @@ function wantsScores(options: string[]): boolean {
   return true;
 }
 
-const ZADD_OPTIONS = new Set(['XX', 'NX']);
+const ZADD_OPTIONS = new Set(['XX', 'LT']);
 
 /** The commands that the scripts use, as Redis 7.0 answers them. Options that no script uses are refused. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
@@ -113,15 +102,22 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     return fields.map((field) => hash?.get(field) ?? null);
   }),
 
-  HGETALL: reading(1, ({ keys }, [key = '']) => [...(hashAt(keys, key) ?? [])].flat()),
-
   HLEN: reading(1, ({ keys }, [key = '']) => hashAt(keys, key)?.size ?? 0),
 
-  // All of it at once, as Redis answers for a small hash; the pattern is a prefix.
-  HSCAN: reading(6, ({ keys }, [key = '', , match, pattern = '', count]) => {
-    if (match !== 'MATCH' || count !== 'COUNT' || !/^[^*?[\\]*\*$/.test(pattern)) throw SYNTAX_ERROR;
-    const fields = [...(hashAt(keys, key) ?? [])];
-    return ['0', fields.filter(([field]) => field.startsWith(pattern.slice(0, -1))).flat()];
+  // In an order that does not change while fields come and go, so that no field is left out that is there all the time.
+  HSCAN: reading(2, ({ keys }, [key = '', cursor, ...options]) => {
+    const from = integer(cursor);
+    const named = new Map<string, string>();
+    for (let i = 0; i < options.length; i += 2) named.set(options[i]!.toUpperCase(), options[i + 1] ?? '');
+    const pattern = named.get('MATCH') ?? '*';
+    if (!/^[^*?[\\]*\*$/.test(pattern) || options.length % 2 !== 0) throw SYNTAX_ERROR;
+    const left = [...(hashAt(keys, key) ?? [])]
+      .map(([field, value]) => ({ field, value, at: placeOf(field) }))
+      .filter(({ at }) => at >= from)
+      .sort((one, other) => one.at - other.at);
+    const shown = left.splice(0, integer(named.get('COUNT') ?? '10'));
+    const found = shown.filter(({ field }) => field.startsWith(pattern.slice(0, -1)));
+    return [String(left[0]?.at ?? 0), found.flatMap(({ field, value }) => [field, value])];
   }),
 
   HEXISTS: reading(2, ({ keys }, [key = '', field = '']) => (hashAt(keys, key)?.has(field) ? 1 : 0)),
@@ -147,7 +143,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     while (ZADD_OPTIONS.has(rest[0]?.toUpperCase() ?? ''))
       options.add((rest.shift() as string).toUpperCase());
     if (rest.length === 0 || rest.length % 2 !== 0) throw SYNTAX_ERROR;
-    if (options.size === 2) throw new RedisError('ERR XX and NX options at the same time are not compatible');
     const scores = rest.map((text, i) => (i % 2 === 0 ? float(text) : 0));
     let set = setAt(keys, key);
     if (!set && options.has('XX')) return 0;
@@ -155,8 +150,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     let added = 0;
     for (let i = 0; i < rest.length; i += 2) {
       const member = rest[i + 1] as string;
-      const known = set.score(member) !== undefined;
-      if (options.has('XX') ? !known : options.has('NX') && known) continue;
+      const known = set.score(member);
+      if (known === undefined ? options.has('XX') : options.has('LT') && scores[i]! >= known) continue;
       if (set.set(member, scores[i] as number)) added += 1;
     }
     return added;
@@ -193,31 +188,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     return withScores(set, set.reversed().slice(first, Math.max(first, last + 1)), scores);
   }),
 
-  ZRANGEBYSCORE: reading(3, ({ keys }, [key = '', min = '', max = '', ...options]) => {
-    let [offset, count] = [0, Infinity];
-    if (options.length > 0) {
-      if (options.length !== 3 || options[0]?.toUpperCase() !== 'LIMIT') throw SYNTAX_ERROR;
-      [offset, count] = [integer(options[1]), integer(options[2])];
-    }
-    const [low, high] = [bound(min), bound(max)];
-    const found = (setAt(keys, key)?.entries() ?? []).filter(
-      ([, score]) =>
-        (low.exclusive ? score > low.value : score >= low.value) &&
-        (high.exclusive ? score < high.value : score <= high.value),
-    );
-    if (offset < 0) return [];
-    return found.slice(offset, count < 0 ? undefined : offset + count).map(([member]) => member);
-  }),
-
-  ZREMRANGEBYRANK: writing(3, ({ keys }, [key = '', start, stop]) => {
-    const [from, to] = [integer(start), integer(stop)];
-    const set = setAt(keys, key);
-    const gone = set?.range(from, to) ?? [];
-    for (const member of gone) set?.delete(member);
-    keys.deleteIfEmpty(key);
-    return gone.length;
-  }),
-
   DEL: writing(1, ({ keys }, names) => names.filter((key) => keys.delete(key)).length),
 
   EXISTS: reading(1, ({ keys }, names) => names.filter((key) => keys.get(key)).length),
@@ -229,16 +199,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     if (!value) return 0;
     if (left <= 0) keys.delete(key);
     else value.expireAt = Math.floor(micros / 1000) + left;
-    return 1;
-  }),
-
-  PEXPIREAT: writing(2, ({ keys, micros }, [key = '', ms, ...options]) => {
-    const expireAt = integer(ms);
-    if (options.length > 0) throw new RedisError(`ERR Unsupported option ${options[0]}`);
-    const value = keys.get(key);
-    if (!value) return 0;
-    if (expireAt <= Math.floor(micros / 1000)) keys.delete(key);
-    else value.expireAt = expireAt;
     return 1;
   }),
 
@@ -268,6 +228,11 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     return OK;
   }),
 };
+
+/** Where a field stands in a scan of its hash. */
+function placeOf(field: string): number {
+  return createHash('sha1').update(field).digest().readUInt32BE();
+}
 
 /** Each promotion begins a new history. */
 function historyAfter(runId: string, before: string): string {

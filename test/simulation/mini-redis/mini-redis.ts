@@ -21,18 +21,14 @@ export interface Listener {
   deliver(channel: string, message: string): void;
 }
 
-/** A command as it was run, with all that it may have depended on. */
-export interface Executed {
-  readonly name: string;
-  readonly args: readonly string[];
-  readonly micros: number;
-  readonly runId: string;
-  /** The keys that had not expired. */
+/** A script as it was run. */
+export interface Ran {
+  readonly sha: string;
   readonly keys: readonly string[];
-  readonly listeners: Readonly<Record<string, number>>;
-  /** Commands that its user had no right to. */
-  readonly denied: readonly string[];
+  readonly args: readonly string[];
   readonly reply: Reply;
+  /** The messages that it sent, or had no right to send: channel and text. */
+  readonly published: readonly (readonly [string, string])[];
 }
 
 export interface MiniRedisOptions {
@@ -53,18 +49,16 @@ export class MiniRedis {
   memoryFull = false;
   /** Commands that its user has no right to. */
   denied: readonly string[] = [];
-  /** Called after each script with its digest, the first of its keys, and its arguments. */
-  onScript: ((sha: string, key: string, args: readonly string[], reply: Reply) => void) | undefined;
+  /** Called after each script. */
+  onScript: ((ran: Ran) => void) | undefined;
 
   /** How many commands that write it has run: replicas have to run them, too. */
   writes = 0;
 
-  /** Called after each command from outside. */
-  onExecuted: ((executed: Executed) => void) | undefined;
-
   private readonly channels = new Map<string, Set<Listener>>();
   private readonly scripts = new Map<string, string>();
   private readonly context: CommandContext;
+  private published: [string, string][] = [];
   /** The time is taken once for a command; a script sees the same. */
   private micros = 0;
 
@@ -92,14 +86,10 @@ export class MiniRedis {
   }
 
   execute(name: string, args: string[]): Reply {
-    this.micros = this.options.clock();
-    if (!this.onExecuted) return this.run(name, args);
-    const { micros, runId, denied } = this;
-    const keys = this.keys.keys();
-    const listeners = Object.fromEntries([...this.channels].map(([channel, { size }]) => [channel, size]));
-    const reply = this.run(name, args);
-    this.onExecuted({ name, args, micros, runId, keys, listeners, denied, reply });
-    return reply;
+    const clock = this.options.clock();
+    // A real server does not run two commands in the same microsecond.
+    this.micros = clock === Math.floor(this.micros) ? this.micros + 1 : clock;
+    return this.run(name, args);
   }
 
   private run(name: string, args: string[]): Reply {
@@ -181,10 +171,14 @@ export class MiniRedis {
   private runScript(sha: string, source: string, [count = '0', ...rest]: string[]): Reply {
     const keys = rest.slice(0, Number(count));
     let wrote = false;
+    this.published = [];
     const scriptArgs = rest.slice(Number(count));
     const reply = (lua as LuaRuntime).run(source, keys, scriptArgs, (name, args) => {
       const command = COMMANDS[name.toUpperCase()];
-      if (this.denied.includes(name.toUpperCase())) return noRight(name);
+      if (this.denied.includes(name.toUpperCase())) {
+        if (name === 'PUBLISH') this.published.push([args[0] ?? '', args[1] ?? '']);
+        return noRight(name);
+      }
       if (command && args.length < command.fewest) return WRONG_NUMBER;
       // Redis refuses what needs memory only until the script has written.
       if (this.memoryFull && command?.grows && !wrote) return OUT_OF_MEMORY;
@@ -194,11 +188,12 @@ export class MiniRedis {
       }
       return runCommand(this.context, name, args);
     });
-    this.onScript?.(sha, keys[0] ?? '', scriptArgs, reply);
+    this.onScript?.({ sha, keys, args: scriptArgs, reply, published: this.published });
     return reply;
   }
 
   private publish(channel: string, message: string): number {
+    this.published.push([channel, message]);
     const listeners = this.channels.get(channel);
     for (const listener of listeners ?? []) listener.deliver(channel, message);
     return listeners?.size ?? 0;

@@ -31,9 +31,8 @@ async function makeRequest(
   const waitTime = wholeNumber('waitTime', planned.waitTime) ?? Infinity;
   const leaseTime = wholeNumber('leaseTime', planned.leaseTime);
   const keep = keepOf(planned);
-  // A store whose grants replicas must confirm does not share them.
-  const share = client.store.noSharing === undefined ? planned.share : undefined;
-  const record = checker.sent(client, client.keyOf(name), { ...planned, waitTime, share });
+  const { share } = planned;
+  const record = checker.sent(client, client.keyOf(name), { ...planned, waitTime });
   const wait = new client.loaded.Wait({
     key: name,
     waitTime,
@@ -54,8 +53,9 @@ async function makeRequest(
         }, abortAfter);
   let grant: Grant;
   try {
+    const { sequence } = client;
     const granted = client.store.acquire(wait);
-    if (wait.name !== undefined) checker.named(record, Number(wait.name));
+    if (client.sequence > sequence) checker.named(record, client.sequence);
     grant = await granted;
   } catch (error) {
     checker.rejected(record, error);
@@ -79,7 +79,6 @@ async function hold(simulation: Simulation, record: RequestRecord, grant: Grant)
   const { state } = grant.lease;
   world.trace(() => `${client.process.name}/r${record.id} gives back (${state})`);
   const keep = keepOf(planned);
-  if (keep > 0 && grant.lease.remaining() > 0) checker.keptBy(record);
   checker.holdEnded(record);
   const startedAt = world.now;
   await grant.release(keep > 0 ? keep : undefined);

@@ -1,4 +1,5 @@
 import type { Checker } from '../checker/checker.js';
+import type { ServerBreak } from '../checker/excuses.js';
 import type { Random } from '../world/random.js';
 import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
@@ -29,8 +30,8 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
   const { excuses } = checker;
   const client = targets.client(fault.client);
   const name = targets.nameOf(fault.lock);
-  const broke = (kind: Parameters<typeof excuses.breaks.add>[0]['kind'], of?: string, by = 0): void =>
-    excuses.breaks.add({ kind, at: world.now, lock: of, by });
+  const broke = (kind: ServerBreak['kind'], of?: string): unknown =>
+    excuses.breaks.push({ kind, at: world.now, lock: of });
 
   switch (fault.kind) {
     case 'cut':
@@ -114,7 +115,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       return () => {
         server.revive(data);
         if (fault.kind !== 'crash') broke('data-lost');
-        checker.dataRestored();
+        checker.dataReplaced();
       };
     }
     case 'frozen-primary': {
@@ -128,7 +129,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
     case 'flush':
       if (server.down) return undefined;
       server.redis.execute('FLUSHALL', []);
-      checker.dataLost();
+      checker.dataReplaced();
       broke('data-lost');
       return undefined;
     case 'evict': {
@@ -136,7 +137,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       const lock = client.keyOf(name);
       const suffix = ['', ':queue', ':clients'][fault.amount] ?? '';
       server.redis.execute('DEL', [`${lock}${suffix}`]);
-      checker.dataLost();
+      checker.dataReplaced();
       broke(suffix === '' ? 'data-lost' : 'line-lost', lock);
       return undefined;
     }
@@ -147,9 +148,9 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       server.redis.memoryFull = true;
       return () => (server.redis.memoryFull = false);
     case 'server-step':
-      if (fault.amount < 0) checker.tokens.clockSetBack();
       server.stepClock(fault.amount);
-      broke(fault.amount > 0 ? 'clock-forward' : 'clock-back', undefined, Math.abs(fault.amount));
+      excuses.stepped += Math.abs(fault.amount);
+      broke(fault.amount > 0 ? 'clock-forward' : 'clock-back');
       return undefined;
     case 'wall-step':
       if (client) client.lastWallStep = world.now;
@@ -177,6 +178,6 @@ function crashWithGrant({ server, checker, dataOf }: FaultTargets): () => void {
       return;
     }
     server.revive(data);
-    checker.dataRestored();
+    checker.dataReplaced();
   };
 }

@@ -80,13 +80,13 @@ function cutOff(chosen: ReplicaProcess, fault: Fault, targets: FaultTargets): ((
     { runId: server.redis.runId, lag: chosen.lag },
     leadsOf(fault, targets),
     fault.flag ? others[0] : undefined,
-    (redis, key) => checker.serverGrants.seenElsewhere(redis, key),
+    (ran) => checker.afterScript(ran, true),
   );
   if (!end) return undefined;
   tookOver(chosen, 'split', lag, targets);
   return () => {
     end();
-    checker.excuses.breaks.splitUntil = world.now;
+    for (const broke of checker.excuses.breaks) if (broke.kind === 'split') broke.until ??= world.now;
   };
 }
 
@@ -96,8 +96,8 @@ function tookOver(
   lag: number,
   { checker, world }: FaultTargets,
 ): void {
-  checker.excuses.breaks.add({ kind, at: world.now, lock: undefined, by: lag });
-  checker.dataRestored();
+  checker.excuses.breaks.push({ kind, at: world.now, lock: undefined });
+  checker.dataReplaced();
   world.trace(() => `==== ${runId.slice(0, 4)} is the primary now; it lagged by ${lag.toFixed(0)} ms`);
 }
 

@@ -80,8 +80,7 @@ export class SimClient {
     };
     loaded.runIn(this.process, (bytes) => {
       const id = random.hex(bytes);
-      // The id of a store's client says which formats it reads (docs/decisions/0012-kinds.md).
-      this.ids.add(id).add(`2-${id}`);
+      this.ids.add(id);
       return id;
     });
     const clientOptions = planned.defaultOptions ? defaultOptions() : ownOptions(random);
@@ -91,7 +90,7 @@ export class SimClient {
     }));
     const maxLease = options.strict ? options.maxLease : undefined;
     const { watchdogTimeout, livenessWindow, commandTimeout, replicas } = options;
-    loaded.nameScripts(maxLease, watchdogTimeout, livenessWindow, commandTimeout);
+    loaded.nameScripts({ lease: watchdogTimeout, window: livenessWindow, commandTimeout }, maxLease);
     this.store = new loaded.RedisLockStore({
       redis: (role) => {
         const client = new SimRedis(role, this.process, server, this.weather[role], random, clientOptions);
@@ -144,6 +143,17 @@ export class SimClient {
     if (mute || this.wasMute) this.lastSeenMute = now;
     this.wasReachable = reachable;
     this.wasMute = mute;
+  }
+
+  /** By which its store calls itself: the first random text that it drew. */
+  get id(): string {
+    const [id = ''] = this.ids;
+    return id;
+  }
+
+  /** How its store calls its last request. */
+  get sequence(): number {
+    return this.store['locks']['sequence'];
   }
 
   /** Also by a connection that is closed here, as long as the server does not know. */

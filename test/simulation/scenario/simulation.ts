@@ -1,6 +1,5 @@
 import { Checker } from '../checker/checker.js';
 import type { Tally, Violation } from '../checker/history.js';
-import { isMarker } from '../checker/present-grant.js';
 import type { LoadedClient } from '../world/load-client.js';
 import { Random } from '../world/random.js';
 import { nameScripts } from '../world/describe.js';
@@ -12,9 +11,6 @@ import type { FaultTargets } from './inject.js';
 import { timeLimit } from './time-limit.js';
 import type { Plan } from './plan.js';
 import { SimClient } from './sim-client.js';
-
-/** What the store keeps longest: an unreleased grant (RETENTION of commands/client-scripts.ts), ms. */
-const RETENTION = 60_000;
 
 export interface Outcome {
   readonly violations: readonly Violation[];
@@ -54,8 +50,7 @@ export class Simulation {
     this.checker = new Checker(this.world, this.server, plan, this.living, scripts);
     this.faults = new FaultSchedule(plan, this.targets());
     this.world.afterEach = () => this.checker.afterEach();
-    this.server.redis.onScript = (sha, key, args, reply) =>
-      this.checker.afterScript(scripts.get(sha) ?? '', key, args, reply);
+    this.server.redis.onScript = (ran) => this.checker.afterScript(ran);
   }
 
   async run(): Promise<Outcome> {
@@ -92,9 +87,8 @@ export class Simulation {
     this.busy = false;
     this.askOnceMore();
     await world.run(plan.safety + timeLimit(plan, checker.excuses), () => this.unfinished === 0);
-    checker.grantOrder.checkGaps();
-    checker.checkJoins();
-    for (const { id, client } of checker.grantOrder.unserved()) {
+    checker.checkGaps();
+    for (const { id, client } of checker.unserved()) {
       checker.findings.violate('lost-wake-up', `${client.process.name}/r${id} was never served`);
     }
     if (this.unfinished > 0)
@@ -146,15 +140,15 @@ export class Simulation {
     const stepped = steps.reduce((sum, { amount }) => sum + Math.abs(amount), 0);
     await world.run(
       world.now +
-        RETENTION +
-        longestLease +
+        // Marks of `done` are kept for two leases.
+        2 * longestLease +
         longestKept +
-        longestWindow +
+        2 * longestWindow +
         2 * commandTimeout +
         30_000 +
         stepped,
     );
-    const keys = server.redis.presentKeys().filter((key) => !isMarker(key));
+    const keys = server.redis.presentKeys().filter((key) => !key.endsWith(':primary'));
     if (keys.length > 0) checker.findings.violate('leak', `keys left: ${keys.join(', ')}`);
   }
 
@@ -234,7 +228,7 @@ export class Simulation {
       shutDown: (client) => this.shutDown(client),
       nameOf: (lock) => this.nameOf(lock),
       forceRelease: (client, lock) => {
-        checker.commands.forced(client, client.keyOf(lock));
+        checker.commands.reason(client, client.keyOf(lock), 4);
         this.track(
           client,
           client.store.forceRelease(lock).then(

@@ -9,10 +9,10 @@ export function nameScripts(names: ReadonlyMap<string, string>): void {
 
 export function describe(name: string, args: string[]): string {
   if (!name.startsWith('eval')) return `${name} ${args.join(' ')}`;
-  const [script = '', , key = ''] = args;
-  const [client = '', ...rest] = args.slice(5);
+  const [script = '', count, key = ''] = args;
+  const [client = '', ...rest] = args.slice(2 + Number(count));
   const known = scriptNames.get(script) ?? (name === 'eval' ? 'eval' : '?');
-  return `${known} ${key} ${client.slice(0, 4)} | ${rest.map(shorten).join(' ')}`;
+  return `${known} ${key} ${shorten(client)} | ${rest.map(shorten).join(' ')}`;
 }
 
 function shorten(text: string): string {

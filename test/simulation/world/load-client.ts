@@ -5,9 +5,8 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { resolveOptions } from '../../../lib/setup/option-resolution.js';
 import type { Wait } from '../../../lib/core/port/wait.js';
-import type { scriptsOfClient } from '../../../lib/stores/redis/commands/client-scripts.js';
+import type { scriptsOf } from '../../../lib/stores/redis/commands.js';
 import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
-import type { timing } from '../../../lib/stores/redis/commands/timing.js';
 import type { SimProcess } from './sim-process.js';
 
 /** A change of one source text, to see whether its absence would be noticed. */
@@ -26,22 +25,19 @@ export interface LoadedClient {
   /** The names of the scripts by SHA-1: of all clients whose times were told, since those stand in their scripts. */
   readonly scripts: ReadonlyMap<string, string>;
   /** Tells the times of a client, and its maxLease if it is strict. */
-  nameScripts(maxLease: number | undefined, ...times: Parameters<typeof timing>): void;
+  readonly nameScripts: (...options: Parameters<typeof scriptsOf>) => void;
   /** Which process the code runs in from now on. */
   runIn(process: SimProcess, randomHex: (bytes: number) => string): void;
 }
 
+const GENERATED = 'stores/redis/scripts/scripts.generated.ts';
+
 /** Limits of the protocol at which a simulated line would never arrive, made small. */
 export const SMALL_LIMITS: readonly Mutation[] = [
-  { file: 'stores/redis/scripts/scripts.generated.ts', from: 'local SWEEP = 1000', to: 'local SWEEP = 3' },
-  { file: 'stores/redis/scripts/scripts.generated.ts', from: 'local STALE = 16', to: 'local STALE = 1' },
-  { file: 'stores/redis/scripts/scripts.generated.ts', from: 'local MAX_RUN = 64', to: 'local MAX_RUN = 2' },
-  {
-    file: 'stores/redis/scripts/scripts.generated.ts',
-    from: 'local MOST_ADMITTED = 256',
-    to: 'local MOST_ADMITTED = 2',
-  },
-];
+  ['MOST_ENTRIES, PAGE = 1000, 64', 'MOST_ENTRIES, PAGE = 3, 2'],
+  ['MOST_TOGETHER = 64', 'MOST_TOGETHER = 2'],
+  ['MOST_HOLDERS = 1000', 'MOST_HOLDERS = 3'],
+].map(([from, to]) => ({ file: GENERATED, from: `local ${from}`, to: `local ${to}` }));
 
 type Wrapped = (
   exports: Record<string, unknown>,
@@ -53,8 +49,7 @@ const GLOBALS = ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'D
 const STORE = 'stores/redis/redis-lock-store.ts';
 const WAIT = 'core/port/wait.ts';
 const OPTIONS = 'setup/option-resolution.ts';
-const SCRIPTS = 'stores/redis/commands/client-scripts.ts';
-const TIMING = 'stores/redis/commands/timing.ts';
+const COMMANDS = 'stores/redis/commands.ts';
 
 const nodeRequire = createRequire(import.meta.url);
 
@@ -119,16 +114,14 @@ export class ClientLoader {
     const store = load(join(this.lib, STORE));
     const wait = load(join(this.lib, WAIT));
     const options = load(join(this.lib, OPTIONS));
-    const clientScripts = load(join(this.lib, SCRIPTS)) as { scriptsOfClient: typeof scriptsOfClient };
-    const times = load(join(this.lib, TIMING)) as { timing: typeof timing };
+    const commands = load(join(this.lib, COMMANDS)) as { scriptsOf: typeof scriptsOf };
     return {
       RedisLockStore: store['RedisLockStore'] as typeof RedisLockStore,
       Wait: wait['Wait'] as typeof Wait,
       resolveOptions: options['resolveOptions'] as typeof resolveOptions,
       scripts: this.scripts,
-      nameScripts: (maxLease, ...given) => {
-        const scripts = clientScripts.scriptsOfClient(times.timing(...given), maxLease);
-        for (const { name, sha1 } of Object.values(scripts)) this.scripts.set(sha1, name);
+      nameScripts: (...given) => {
+        for (const { name, sha1 } of Object.values(commands.scriptsOf(...given))) this.scripts.set(sha1, name);
       },
       runIn: (other, random) => {
         process = other;

@@ -116,6 +116,10 @@ export class SimRedis extends EventEmitter implements ClientEnd {
     return this.send('time', []);
   }
 
+  publish(channel: string, message: string): Promise<unknown> {
+    return this.send('publish', [channel, message]);
+  }
+
   /** WAIT, or HELLO, which ioredis sends before a connection is ready, too: any answer will do for those that ask. */
   call(name: string, ...args: (string | number)[]): Promise<unknown> {
     if (name === 'WAIT') return this.send('wait', args);

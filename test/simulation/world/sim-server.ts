@@ -1,4 +1,4 @@
-import { MiniRedis } from '../mini-redis/mini-redis.js';
+import { MiniRedis, type Ran } from '../mini-redis/mini-redis.js';
 import type { Value } from '../mini-redis/keyspace.js';
 import { NO_CHANNELS, RedisError } from '../mini-redis/reply.js';
 import { describe, show } from './describe.js';
@@ -15,6 +15,8 @@ export class SimServer implements ServerEnd {
   readonly redis: MiniRedis;
   readonly links = new Set<Link>();
   down = false;
+  /** When it did not answer last, and since when it does again. */
+  lastAway = { from: -Infinity, to: -Infinity };
   /** How many commands it ran. */
   executed = 0;
   /** Probability that a command is run once more later, by a connection whose replies are not read. */
@@ -106,17 +108,20 @@ export class SimServer implements ServerEnd {
 
   /** Takes commands but does not run them (a stopped process, CLIENT PAUSE). */
   stall(): void {
+    this.lastAway = { from: this.world.now, to: Infinity };
     this.stalled = true;
   }
 
   goOn(): void {
     this.stalled = false;
+    this.lastAway.to = this.world.now;
     for (const arrived of this.waiting.splice(0)) {
       if (arrived.link.openAtServer) this.run(arrived, this.primary);
     }
   }
 
   die(): void {
+    this.lastAway = { from: this.world.now, to: Infinity };
     this.down = true;
     this.waiting = [];
     for (const link of this.ownLinks()) {
@@ -129,6 +134,7 @@ export class SimServer implements ServerEnd {
   /** Comes back with `data`; without, empty. */
   revive(data: Map<string, Value> | undefined): void {
     this.down = false;
+    this.lastAway.to = this.world.now;
     this.redis.restart(this.random.hex(20), data);
     this.replicas?.reload();
   }
@@ -153,6 +159,7 @@ export class SimServer implements ServerEnd {
   promote(replica: ReplicaProcess, old: ReplicaProcess): () => void {
     const before = this.replicas;
     this.down = false;
+    this.lastAway.to = this.world.now;
     this.redis.restart(replica.runId, before?.dataOf(replica), this.replicaRandom.hex(20));
     this.primary = this.newPrimary(true);
     const { replicas } = this;
@@ -169,12 +176,12 @@ export class SimServer implements ServerEnd {
     old: ReplicaProcess,
     leads: (link: Link) => boolean,
     staying: ReplicaProcess | undefined,
-    onScript: (redis: MiniRedis, key: string) => void,
+    onScript: (ran: Ran) => void,
   ): (() => void) | undefined {
     const { primary } = this;
     if (this.cutOff) return undefined;
     const twin = this.redis.twin();
-    twin.onScript = (_sha, key) => onScript(twin, key);
+    twin.onScript = onScript;
     primary.moveTo(twin, leads);
     const joinOld = this.promote(replica, old);
     for (const process of primary.replicas?.processes ?? []) {
@@ -260,7 +267,7 @@ export class SimServer implements ServerEnd {
   }
 
   private deliver(link: Link, channel: string, message: string): void {
-    this.hasGranted ||= /^(granted|shared) /.test(message);
+    this.hasGranted ||= /^granted /.test(message);
     const lost = this.random.chance(this.messageLoss(link.process.name));
     this.world.trace(() => `        message to ${link.process.name}${lost ? ' (LOST)' : ''}: ${message}`);
     if (!lost) link.deliverMessage(channel, message);

@@ -43,7 +43,13 @@ class Scene {
         });
         return promise;
       },
-      done: (_keys: unknown, id: string, how: How | undefined, ended: (reply?: Usual) => void) => {
+      done: (
+        _keys: unknown,
+        id: string,
+        how: How | undefined,
+        _lease: number,
+        ended: (reply?: Usual) => void,
+      ) => {
         this.done.push({ id, how });
         ended({ sentAt: now(), usual: 1 });
         return Promise.resolve();

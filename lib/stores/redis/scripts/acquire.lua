@@ -82,6 +82,8 @@ for i = 1, #ARGV, 4 do
         lock.limit = limit
       end
     end
+  else
+    markAlive(lock, client)
   end
   answers[#answers + 1] = answer or 'line'
   if not answer then

@@ -51,7 +51,7 @@ if how == 'force' then
       answer, changed = 'held', true
       local owner, sequence = string.match(one, '^([^:-]+):(%d+)$')
       if owner then
-        redis.call('PUBLISH', lock.prefix .. 'client:' .. owner, 'lost ' .. sequence .. ' ' .. number(readHold(value).token) .. ' ' .. lock.hash)
+        tell(lock, owner, 'lost ' .. sequence .. ' ' .. number(readHold(value).token) .. ' ' .. lock.hash)
       end
     end
   end

@@ -6,7 +6,8 @@ end`;
 const lockPart2 = `local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
 local function open(time, first)
 local hash = KEYS[first]
-local format, token, mode, used, limit, ends = unpack(redis.call('HMGET', hash, 'format', 'token', 'mode', 'used', 'limit', 'end'))
+local format, token, mode, used, limit, ends, scan, least =
+unpack(redis.call('HMGET', hash, 'format', 'token', 'mode', 'used', 'limit', 'end', 'scan', 'least'))
 if format and format ~= FORMAT then
 return nil, tonumber(format) and 'NEWER ' .. format .. ' ' .. FORMAT or UNREADABLE
 elseif format and not (tonumber(token) and (not mode or tonumber(ends))) then
@@ -16,8 +17,12 @@ return {
 hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2], prefix = string.match(hash, '^[^{]*'),
 now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
 token = tonumber(token) or 0, mode = mode or nil, used = tonumber(used) or mode and 1 or 0, limit = tonumber(limit),
-ends = tonumber(ends) or math.huge, life = 0, granted = {}, reached = {}, wasShared = used or limit,
+ends = tonumber(ends) or math.huge, life = 0, scan = scan or nil, least = tonumber(least) or math.huge, wasScanned = scan,
+granted = {}, reached = {}, wasShared = used or limit,
 }
+end
+local function tell(lock, client, text)
+redis.pcall('PUBLISH', lock.prefix .. 'client:' .. client, text)
 end
 local function outlive(key, ms)
 if redis.call('PTTL', key) < ms then
@@ -28,7 +33,8 @@ local function close(lock)
 if redis.call('EXISTS', lock.queue) == 1 then
 lock.life = math.max(lock.life, 2 * WINDOW)
 elseif lock.used == 0 then
-redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end')
+redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end', 'scan', 'least')
+lock.scan, lock.wasScanned = nil, nil
 if redis.call('HLEN', lock.hash) <= 2 and redis.call('HEXISTS', lock.hash, 'format') == redis.call('EXISTS', lock.hash) then
 redis.call('DEL', lock.hash)
 return
@@ -52,6 +58,12 @@ if lock.used > 0 and lock.mode ~= 'write' then
 set('used', number(lock.used))
 elseif lock.wasShared then
 redis.call('HDEL', lock.hash, 'used')
+end
+if lock.scan then
+set('scan', lock.scan)
+set('least', number(math.min(lock.least, 2 ^ 53)))
+elseif lock.wasScanned then
+redis.call('HDEL', lock.hash, 'scan', 'least')
 end
 if lock.limit then
 set('limit', number(lock.limit))
@@ -84,9 +96,12 @@ local function readHold(value)
 local ends, token, text = string.match(value, '^(%d+) (%d+) ([^:]*):')
 return { ends = tonumber(ends) or 0, token = tonumber(token) or 0, terms = readTerms(text or '') }
 end
+local function endFirst(lock, ends)
+lock.ends, lock.scan, lock.least = ends, nil, math.huge
+end
 local function setHold(lock, id, ends, rest)
 redis.call('HSET', lock.hash, 'h:' .. id, number(ends) .. ' ' .. rest)
-lock.ends = math.min(lock.ends, ends)
+lock.ends, lock.least = math.min(lock.ends, ends), math.min(lock.least, ends)
 lock.life = math.max(lock.life, ends - lock.now)
 end
 local function take(lock, terms)
@@ -95,7 +110,7 @@ end
 local function hold(lock, id, about, terms, lease)
 lock.token = math.max(lock.micros, lock.token + 1)
 if lock.used == 0 then
-lock.ends = math.huge
+endFirst(lock, math.huge)
 end
 take(lock, terms)
 setHold(lock, id, lock.now + (terms.fixed or lease), number(lock.token) .. ' ' .. about)
@@ -108,7 +123,8 @@ end
 redis.call('HDEL', lock.hash, 'h:' .. id)
 lock.used = math.max(0, lock.used - readHold(value).terms.weight)
 if lock.used == 0 then
-lock.mode, lock.ends = nil, math.huge
+lock.mode = nil
+endFirst(lock, math.huge)
 end
 return value
 end
@@ -116,6 +132,7 @@ local function keep(lock, id, value, ms)
 local was = readHold(value)
 local ends = math.floor(was.token / 1000) + ms
 if ends > lock.now then
+drop(lock, '-' .. id)
 take(lock, was.terms)
 setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
 end
@@ -124,8 +141,7 @@ local function expire(lock)
 if lock.ends > lock.now then
 return
 end
-local cursor, least, sum = unpack(redis.call('HMGET', lock.hash, 'scan', 'least', 'sum'))
-least, sum = tonumber(least) or math.huge, tonumber(sum) or 0
+local sum, cursor = 0, lock.scan
 local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
 for i = 1, #page[2], 2 do
 local field, value = page[2][i], page[2][i + 1]
@@ -134,20 +150,18 @@ if kind and ends <= lock.now then
 redis.call('HDEL', lock.hash, field)
 lock.used = kind == 'h:' and math.max(0, lock.used - readHold(value).terms.weight) or lock.used
 elseif kind == 'h:' then
-least, sum = math.min(least, ends), sum + readHold(value).terms.weight
+lock.least, sum = math.min(lock.least, ends), sum + readHold(value).terms.weight
 end
 end
 if page[1] ~= '0' then
-redis.call('HSET', lock.hash, 'scan', page[1], 'least', number(math.min(least, 2 ^ 53)), 'sum', number(sum))
-lock.more = true
+lock.scan, lock.more = page[1], true
 return
 end
-if cursor then
-redis.call('HDEL', lock.hash, 'scan', 'least', 'sum')
-else
+if not cursor then
 lock.used = sum
 end
-lock.ends, lock.mode = least, lock.used > 0 and lock.mode or nil
+lock.mode = lock.used > 0 and lock.mode or nil
+endFirst(lock, lock.least)
 end
 local function describeHeld(lock, value)
 local was = readHold(value)
@@ -169,7 +183,7 @@ end
 local ends = lease > 0 and lock.now + lease or was.ends
 setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
 if lock.mode == 'write' then
-lock.ends = ends
+endFirst(lock, ends)
 end
 return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
 end
@@ -252,7 +266,7 @@ if not found then
 local alive = tonumber(redis.call('ZSCORE', lock.clients, client) or 0)
 if alive < lock.now then
 found = 'gone'
-elseif terms.isUncounted or redis.call('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] > 0 then
+elseif terms.isUncounted or (redis.pcall('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] or 1) > 0 then
 found = 'here'
 else
 found = 'deaf'
@@ -318,14 +332,14 @@ end
 for client, gain in pairs(lock.granted) do
 if client ~= caller and not gain.isSent then
 gain.isSent = true
-redis.call('PUBLISH', lock.prefix .. 'client:' .. client, 'granted ' .. number(gain.token) .. ' ' .. number(gain.left) .. ' '
+tell(lock, client, 'granted ' .. number(gain.token) .. ' ' .. number(gain.left) .. ' '
 .. table.concat(gain, ',') .. ' ' .. lock.hash)
 end
 end
 end
 local function tellLine(lock)
 for _, client in ipairs(redis.call('ZRANGE', lock.clients, 0, MOST_ENTRIES - 1)) do
-redis.call('PUBLISH', lock.prefix .. 'client:' .. client, 'look ' .. lock.hash)
+tell(lock, client, 'look ' .. lock.hash)
 end
 end`;
 const replyPart1 = `local function reply(lock, client, answers)
@@ -398,6 +412,8 @@ if answer then
 lock.limit = limit
 end
 end
+else
+markAlive(lock, client)
 end
 answers[#answers + 1] = answer or 'line'
 if not answer then
@@ -450,7 +466,7 @@ if value then
 answer, changed = 'held', true
 local owner, sequence = string.match(one, '^([^:-]+):(%d+)$')
 if owner then
-redis.call('PUBLISH', lock.prefix .. 'client:' .. owner, 'lost ' .. sequence .. ' ' .. number(readHold(value).token) .. ' ' .. lock.hash)
+tell(lock, owner, 'lost ' .. sequence .. ' ' .. number(readHold(value).token) .. ' ' .. lock.hash)
 end
 end
 end

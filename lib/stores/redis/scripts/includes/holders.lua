@@ -9,9 +9,14 @@ local function readHold(value)
   return { ends = tonumber(ends) or 0, token = tonumber(token) or 0, terms = readTerms(text or '') }
 end
 
+-- No lease ends before `ends`: what was seen of a look in parts counts no more.
+local function endFirst(lock, ends)
+  lock.ends, lock.scan, lock.least = ends, nil, math.huge
+end
+
 local function setHold(lock, id, ends, rest)
   redis.call('HSET', lock.hash, 'h:' .. id, number(ends) .. ' ' .. rest)
-  lock.ends = math.min(lock.ends, ends)
+  lock.ends, lock.least = math.min(lock.ends, ends), math.min(lock.least, ends)
   lock.life = math.max(lock.life, ends - lock.now)
 end
 
@@ -24,7 +29,7 @@ end
 local function hold(lock, id, about, terms, lease)
   lock.token = math.max(lock.micros, lock.token + 1)
   if lock.used == 0 then
-    lock.ends = math.huge
+    endFirst(lock, math.huge)
   end
   take(lock, terms)
   setHold(lock, id, lock.now + (terms.fixed or lease), number(lock.token) .. ' ' .. about)
@@ -39,7 +44,8 @@ local function drop(lock, id)
   redis.call('HDEL', lock.hash, 'h:' .. id)
   lock.used = math.max(0, lock.used - readHold(value).terms.weight)
   if lock.used == 0 then
-    lock.mode, lock.ends = nil, math.huge
+    lock.mode = nil
+    endFirst(lock, math.huge)
   end
   return value
 end
@@ -49,19 +55,19 @@ local function keep(lock, id, value, ms)
   local was = readHold(value)
   local ends = math.floor(was.token / 1000) + ms
   if ends > lock.now then
+    drop(lock, '-' .. id)
     take(lock, was.terms)
     setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
   end
 end
 
 -- Ends what is over: leases that were not renewed, times for which a lock was kept, and marks. A lock with more fields than one call
--- looks at is looked at in parts: `scan` says where to go on, `least` is the earliest end so far, `sum` what is held so far.
+-- looks at is looked at in parts: `scan` says where to go on, `least` is the earliest end so far.
 local function expire(lock)
   if lock.ends > lock.now then
     return
   end
-  local cursor, least, sum = unpack(redis.call('HMGET', lock.hash, 'scan', 'least', 'sum'))
-  least, sum = tonumber(least) or math.huge, tonumber(sum) or 0
+  local sum, cursor = 0, lock.scan
   local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
   for i = 1, #page[2], 2 do
     local field, value = page[2][i], page[2][i + 1]
@@ -70,21 +76,19 @@ local function expire(lock)
       redis.call('HDEL', lock.hash, field)
       lock.used = kind == 'h:' and math.max(0, lock.used - readHold(value).terms.weight) or lock.used
     elseif kind == 'h:' then
-      least, sum = math.min(least, ends), sum + readHold(value).terms.weight
+      lock.least, sum = math.min(lock.least, ends), sum + readHold(value).terms.weight
     end
   end
   if page[1] ~= '0' then
-    redis.call('HSET', lock.hash, 'scan', page[1], 'least', number(math.min(least, 2 ^ 53)), 'sum', number(sum))
-    lock.more = true
+    lock.scan, lock.more = page[1], true
     return
   end
-  if cursor then
-    redis.call('HDEL', lock.hash, 'scan', 'least', 'sum')
-  else
+  if not cursor then
     -- All was seen in one look, so this is the truth.
     lock.used = sum
   end
-  lock.ends, lock.mode = least, lock.used > 0 and lock.mode or nil
+  lock.mode = lock.used > 0 and lock.mode or nil
+  endFirst(lock, lock.least)
 end
 
 local function describeHeld(lock, value)
@@ -110,7 +114,7 @@ local function renew(lock, id, lease, present)
   local ends = lease > 0 and lock.now + lease or was.ends
   setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
   if lock.mode == 'write' then
-    lock.ends = ends
+    endFirst(lock, ends)
   end
   return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
 end

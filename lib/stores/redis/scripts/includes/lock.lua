@@ -15,11 +15,13 @@ local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
 --   life         how long the hash must live for what this call writes, ms
 --   granted      what this call grants, by client: { token, left, sequence … }
 --   reached      what this call has found of a client: 'here', 'deaf' or 'gone'
+--   scan, least  where `expire` goes on, and the earliest end that it has seen
 --   more         the line was not looked at to its end
---   wasShared    the hash has fields that a lock which is held alone does not need
+--   wasScanned, wasShared    the hash has fields that a lock which is held alone does not need
 local function open(time, first)
   local hash = KEYS[first]
-  local format, token, mode, used, limit, ends = unpack(redis.call('HMGET', hash, 'format', 'token', 'mode', 'used', 'limit', 'end'))
+  local format, token, mode, used, limit, ends, scan, least =
+    unpack(redis.call('HMGET', hash, 'format', 'token', 'mode', 'used', 'limit', 'end', 'scan', 'least'))
   if format and format ~= FORMAT then
     return nil, tonumber(format) and 'NEWER ' .. format .. ' ' .. FORMAT or UNREADABLE
   elseif format and not (tonumber(token) and (not mode or tonumber(ends))) then
@@ -29,8 +31,14 @@ local function open(time, first)
     hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2], prefix = string.match(hash, '^[^{]*'),
     now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
     token = tonumber(token) or 0, mode = mode or nil, used = tonumber(used) or mode and 1 or 0, limit = tonumber(limit),
-    ends = tonumber(ends) or math.huge, life = 0, granted = {}, reached = {}, wasShared = used or limit,
+    ends = tonumber(ends) or math.huge, life = 0, scan = scan or nil, least = tonumber(least) or math.huge, wasScanned = scan,
+    granted = {}, reached = {}, wasShared = used or limit,
   }
+end
+
+-- Sends a message to a client. A user who may not publish must not leave a script half done: clients learn by their heartbeats, too.
+local function tell(lock, client, text)
+  redis.pcall('PUBLISH', lock.prefix .. 'client:' .. client, text)
 end
 
 -- Lets a key live for at least `ms`.
@@ -45,7 +53,8 @@ local function close(lock)
   if redis.call('EXISTS', lock.queue) == 1 then
     lock.life = math.max(lock.life, 2 * WINDOW)
   elseif lock.used == 0 then
-    redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end')
+    redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end', 'scan', 'least')
+    lock.scan, lock.wasScanned = nil, nil
     -- Only the format and the token are left.
     if redis.call('HLEN', lock.hash) <= 2 and redis.call('HEXISTS', lock.hash, 'format') == redis.call('EXISTS', lock.hash) then
       redis.call('DEL', lock.hash)
@@ -71,6 +80,12 @@ local function close(lock)
     set('used', number(lock.used))
   elseif lock.wasShared then
     redis.call('HDEL', lock.hash, 'used')
+  end
+  if lock.scan then
+    set('scan', lock.scan)
+    set('least', number(math.min(lock.least, 2 ^ 53)))
+  elseif lock.wasScanned then
+    redis.call('HDEL', lock.hash, 'scan', 'least')
   end
   if lock.limit then
     set('limit', number(lock.limit))

@@ -34,7 +34,7 @@ local function reach(lock, client, terms)
     local alive = tonumber(redis.call('ZSCORE', lock.clients, client) or 0)
     if alive < lock.now then
       found = 'gone'
-    elseif terms.isUncounted or redis.call('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] > 0 then
+    elseif terms.isUncounted or (redis.pcall('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] or 1) > 0 then
       found = 'here'
     else
       found = 'deaf'
@@ -105,7 +105,7 @@ local function pass(lock, caller)
   for client, gain in pairs(lock.granted) do
     if client ~= caller and not gain.isSent then
       gain.isSent = true
-      redis.call('PUBLISH', lock.prefix .. 'client:' .. client, 'granted ' .. number(gain.token) .. ' ' .. number(gain.left) .. ' '
+      tell(lock, client, 'granted ' .. number(gain.token) .. ' ' .. number(gain.left) .. ' '
         .. table.concat(gain, ',') .. ' ' .. lock.hash)
     end
   end
@@ -114,6 +114,6 @@ end
 -- Lets all that wait ask again: the lock is free at another time than they were told.
 local function tellLine(lock)
   for _, client in ipairs(redis.call('ZRANGE', lock.clients, 0, MOST_ENTRIES - 1)) do
-    redis.call('PUBLISH', lock.prefix .. 'client:' .. client, 'look ' .. lock.hash)
+    tell(lock, client, 'look ' .. lock.hash)
   end
 end
