@@ -2,18 +2,18 @@ import { clientName } from '../port/client-name.js';
 import { LockHolderChangedError } from '../errors/errors.js';
 import type { HoldReport, LockOverview, LockQuery, ProcessReport } from '../port/lock-overview.js';
 import { requireKey } from '../options/lock-keys.js';
-import type { LockSnapshot, LockStore } from '../port/lock-store.js';
+import type { LockHolder, LockSnapshot, LockStore } from '../port/lock-store.js';
 import { describeDomain, wholeNumber } from '../options/option-domains.js';
 import { refuseValue, requireOptions } from '../options/refusals.js';
-import { addFromStore, assemble, isLater, keysInStore } from './overview.js';
-import type { PeerReports, ReportRequest } from '../port/peers.js';
-import { reportedKey } from '../errors/text.js';
-import { findCycles, seenTwice } from './wait-cycles.js';
+import { addSnapshot, assemble, byUrgency, isLater, keysInStore, lookUp } from './overview.js';
+import type { ReportRequest } from '../port/peers.js';
+import { isLong, reportedKey } from '../errors/text.js';
+import { findCycles, isConfirmed, keysOf } from './wait-cycles.js';
 
 /** How long `query` waits for the answers of other processes, ms. */
 const QUERY_TIMEOUT = 500;
-/** How long to wait for reports of processes that are asked individually, ms: for labels, or before a lock counts as an orphan. */
-const BY_NAME_TIMEOUT = 250;
+/** Of how many locks that have waiters but no reported holder the store is asked. */
+const MOST_UNEXPLAINED = 50;
 
 /** Shows the locks of all processes: each reports its own holds and waits, and the store knows the rest. */
 export class Observer {
@@ -27,42 +27,65 @@ export class Observer {
   /** @throws LockConfigurationError, LockStoreUnavailableError */
   async query(query: LockQuery = {}): Promise<LockOverview> {
     const { request, timeout, orphans } = checked(query);
-    let collected = await this.collect(request, timeout);
-    const found = findCycles(collected.reports);
-    let cycles: LockOverview['cycles'] = [];
-    if (found.length > 0) {
-      collected = await this.collect(request, timeout);
-      cycles = seenTwice(found, findCycles(collected.reports));
-    }
     const { key } = request;
     const kept = orphans ? await keysInStore(this.store, key) : { keys: [], problems: [] };
-    const problems = [...collected.problems, ...kept.problems];
-    const show = async (reports: readonly ProcessReport[]): Promise<LockOverview> => {
-      const overview = { ...assemble({ ...collected, reports, problems }), cycles };
-      await addFromStore(this.store, overview, key, kept.keys);
-      return overview;
+    const found: string[] = [];
+    // Looked up before the processes are asked: whoever holds a lock then is asked by name, so only one that is gone gives no answer.
+    const inStore = await lookUp(this.store, kept.keys, found);
+    const others = await this.store.peers?.collectReports(
+      request,
+      timeout,
+      inStore.flatMap(({ holders }) => holders.flatMap(clientOf)),
+    );
+    const processes = [this.ownReport(request), ...(others?.reports ?? [])];
+    const silent = [...(others?.silent ?? [])];
+    const locks = assemble(processes);
+    const cycles = findCycles(processes);
+
+    const unexplained = [...locks.values()]
+      .sort(byUrgency)
+      .filter(({ holder }) => !holder)
+      .slice(0, MOST_UNEXPLAINED);
+    // The store needs the whole of a long key, which reports shorten.
+    const whole = (each: string): string => (key !== undefined && each === reportedKey(key) ? key : each);
+    const asked = [...unexplained.map((lock) => lock.key), ...cycles.flatMap(keysOf)].map(whole);
+    const keys = [...new Set(asked)].filter((each) => each === key || !isLong(each));
+    const now = await lookUp(this.store, keys, found);
+    for (const snapshot of [...now, ...inStore]) addSnapshot(locks, snapshot, { processes, silent });
+    return {
+      locks: [...locks.values()].sort(byUrgency),
+      processes,
+      cycles: cycles.filter((cycle) => isConfirmed(cycle, now)).map(({ steps }) => ({ steps })),
+      silent,
+      problems: [...(others?.problems ?? []), ...kept.problems, ...found],
     };
-    const overview = await show(collected.reports);
-    const unlisted = await this.collectQuietly(request, holdersOfOrphans(overview));
-    if (!unlisted || unlisted.reports.length === 0) return overview;
-    return await show([...collected.reports, ...unlisted.reports]);
   }
 
-  /**
-   * What the store shows of `key`, with the labels that the processes of its holder and its waiters know; and the hold as the
-   * process of the holder reports it.
-   */
+  /** What is known of `key`, with a label wherever its process reports one; and the hold as the process of the holder reports it. */
   async look(key: string): Promise<{ snapshot: LockSnapshot; hold: HoldReport | undefined }> {
     const snapshot = await this.store.inspect(requireKey(key));
     const reports = await this.reportsOn(snapshot);
-    const known = reportedHold(snapshot, reports);
-    return { snapshot: withLabels(snapshot, reports, known), hold: known?.hold };
+    const { holder, waiters } = snapshot;
+    const process = reports.find(({ clientId }) => clientId === holder?.client);
+    const hold = holder && process && presentHold(process, reportedKey(key), holder);
+    const named = hold && { ...holder, who: who(process, hold.label) };
+    const names = new Map(
+      reports.flatMap((each) => each.waits.map(({ id, label }) => [id, who(each, label)])),
+    );
+    return {
+      snapshot: {
+        ...snapshot,
+        ...(named && { holder: named, holders: [named] }),
+        waiters: waiters.map((waiter) => ({ ...waiter, who: names.get(waiter.id) ?? waiter.who })),
+      },
+      hold,
+    };
   }
 
   /**
-   * Asks the processes, because a process may hand a lock on to another of its own requests before Redis learns of it.
+   * Asks the process of the holder, because it may hand a lock on to another of its own requests before Redis learns of it.
    *
-   * @throws LockHolderChangedError if a process reports a later hold of `key` than the one with `token`
+   * @throws LockHolderChangedError if it reports a later hold of `key` than the one with `token`
    */
   async refuseHandedOn(key: string, token: number): Promise<void> {
     const reports = await this.reportsOn(await this.store.inspect(key));
@@ -72,94 +95,35 @@ export class Observer {
     if (later) throw new LockHolderChangedError(key, token, later.token);
   }
 
-  /** What the processes of its holder and waiters report of a lock; nothing where all of them are this process. */
-  private async reportsOn(snapshot: LockSnapshot): Promise<readonly ProcessReport[]> {
+  /** What the processes of the holders report of a lock, and those of waiters of which the store has no label. */
+  private async reportsOn({ key, holders, waiters }: LockSnapshot): Promise<readonly ProcessReport[]> {
     const { peers } = this.store;
     if (!peers) return [];
-    const { key } = snapshot;
-    const clients = clientsOf(snapshot).filter((client) => client !== peers.self.clientId);
-    const own = this.ownReport({ key });
-    const others = await this.collectQuietly({ key }, clients);
-    return [own, ...(others?.reports ?? [])];
-  }
-
-  private async collect(request: ReportRequest, timeout: number): Promise<PeerReports> {
-    const others = (await this.store.peers?.collectReports(request, timeout)) ?? NO_REPORTS;
-    return { ...others, reports: [this.ownReport(request), ...others.reports] };
-  }
-
-  /** The reports of some clients; undefined if they cannot be collected, since the store's data are correct without them. */
-  private async collectQuietly(request: ReportRequest, clients: string[]): Promise<PeerReports | undefined> {
-    if (clients.length === 0) return undefined;
-    try {
-      return await this.store.peers?.collectReports(request, BY_NAME_TIMEOUT, clients);
-    } catch {
-      return undefined;
-    }
+    const asked = [...holders, ...waiters.filter(({ id, who }) => id === who)].flatMap(clientOf);
+    // What the store shows is correct without them.
+    const others = await peers.ask(asked, { key }).catch(() => undefined);
+    return [this.ownReport({ key }), ...(others?.reports ?? [])];
   }
 }
 
-const NO_REPORTS: PeerReports = { reports: [], silent: [], problems: [] };
-
-/** A hold, and the process that reports it. */
-interface ReportedHold {
-  readonly process: ProcessReport;
-  readonly hold: HoldReport;
-}
-
-/** `snapshot` with `host/pid/label` wherever a process reports the label of a hold or a wait that the store knows by an id. */
-function withLabels(
-  snapshot: LockSnapshot,
-  reports: readonly ProcessReport[],
-  known: ReportedHold | undefined,
-): LockSnapshot {
-  const { holder, waiters } = snapshot;
-  const waits = new Map<string, string>();
-  for (const process of reports) {
-    for (const { id, label } of process.waits) {
-      if (id !== undefined) waits.set(id, who(process, label));
-    }
-  }
-  const named = holder && known && { ...holder, who: who(known.process, known.hold.label) };
-  return {
-    ...snapshot,
-    ...(named && { holder: named, holders: [named] }),
-    waiters: waiters.map((waiter) => ({ ...waiter, who: waits.get(waiter.id ?? '') ?? waiter.who })),
-  };
-}
-
-/** What the process of the holder reports of its hold. */
-function reportedHold(
-  { key, holder }: LockSnapshot,
-  reports: readonly ProcessReport[],
-): ReportedHold | undefined {
-  // Of a shared lock, the store knows the labels.
-  if (holder?.share) return undefined;
-  const reported = reportedKey(key);
-  const process = reports.find(({ clientId }) => clientId === holder?.client);
-  const hold = process?.holds
-    .filter(({ key, token }) => key === reported && (holder?.token === undefined || holder.token === token))
-    .reduce<HoldReport | undefined>((latest, each) => (isLater(each, latest) ? each : latest), undefined);
-  return process && hold && { process, hold };
+/** The hold that `process` reports for a holder in the store. Of a shared lock, the store knows the labels. */
+function presentHold(
+  { holds }: ProcessReport,
+  key: string,
+  { token, share }: LockHolder,
+): HoldReport | undefined {
+  if (share) return undefined;
+  return holds
+    .filter((hold) => hold.key === key && (token === undefined || hold.token === token))
+    .reduce<HoldReport | undefined>((latest, hold) => (isLater(hold, latest) ? hold : latest), undefined);
 }
 
 function who({ host, pid }: ProcessReport, label = ''): string {
   return clientName(`${host}/${pid}`, label);
 }
 
-/**
- * The clients that hold locks and seem to be gone. The list of clients may lack those that listen on a node that has just joined the
- * Cluster, but a message to such a client arrives.
- */
-function holdersOfOrphans({ locks }: LockOverview): string[] {
-  const orphaned = locks.filter(({ orphan }) => orphan).flatMap(({ holders }) => holders);
-  return [...new Set(orphaned.map(({ clientId }) => clientId))];
-}
-
-function clientsOf({ holders, waiters }: LockSnapshot): string[] {
-  const clients = new Set<string>();
-  for (const { client } of [...holders, ...waiters]) if (client !== undefined) clients.add(client);
-  return [...clients];
+function clientOf({ client }: { readonly client?: string }): string[] {
+  return client === undefined ? [] : [client];
 }
 
 function checked(query: unknown): { request: ReportRequest; timeout: number; orphans: boolean } {

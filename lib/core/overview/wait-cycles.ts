@@ -1,10 +1,12 @@
 import { weightOf } from '../port/admission.js';
 import type { HoldReport, ProcessReport, WaitCycle, WaitReport } from '../port/lock-overview.js';
+import type { LockSnapshot } from '../port/lock-store.js';
+import { reportedKey } from '../errors/text.js';
 import { isLater } from './overview.js';
 
-/** A cycle and its holds. A second look at the same cycle finds the same holds, only older. */
+/** A cycle in reports, which processes made at different moments; and for each step what the store knows it by. */
 export interface FoundCycle extends WaitCycle {
-  readonly holds: readonly HoldReport[];
+  readonly evidence: readonly { readonly id: string | undefined; readonly token: number }[];
 }
 
 /** No more cycles than this are reported: each is one deadlock, and one is enough to act. */
@@ -48,15 +50,28 @@ export function findCycles(processes: readonly ProcessReport[]): FoundCycle[] {
   return found;
 }
 
-/** The cycles of `now` that an earlier look also found, with the same steps and holds. */
-export function seenTwice(earlier: readonly FoundCycle[], now: readonly FoundCycle[]): WaitCycle[] {
-  const before = new Map(earlier.map((cycle) => [signature(cycle), cycle]));
-  return now
-    .filter((cycle) => {
-      const same = before.get(signature(cycle));
-      return same?.holds.every((hold, i) => hold.heldFor <= (cycle.holds[i]?.heldFor ?? -1));
-    })
-    .map(({ steps }) => ({ steps }));
+/** The keys of which the store has to be asked before a cycle counts. One process reports a single moment. */
+export function keysOf({ steps }: FoundCycle): string[] {
+  return steps.every(({ clientId }) => clientId === steps[0]?.clientId)
+    ? []
+    : steps.map(({ holds }) => holds);
+}
+
+/** Whether the store shows, after the reports, that each step still holds its lock and is still in line for the next. */
+export function isConfirmed(cycle: FoundCycle, snapshots: readonly LockSnapshot[]): boolean {
+  const lockOf = (key: string): LockSnapshot | undefined =>
+    snapshots.find((each) => reportedKey(each.key) === key);
+  if (keysOf(cycle).length === 0) return true;
+  return cycle.steps.every(({ clientId, holds, waitsFor }, i) => {
+    const { id, token } = cycle.evidence[i]!;
+    const { holders = [], waiters = [] } = lockOf(waitsFor) ?? {};
+    // A process hands a lock on to the next of its own requests in line, which the store counts as holders.
+    const isNext = holders.some(({ client, share }) => client === clientId && !share);
+    const isHeld = lockOf(holds)?.holders.some(
+      (holder) => holder.client === clientId && (holder.token ?? 0) <= token,
+    );
+    return isHeld && (isNext || waiters.some((waiter) => waiter.id !== undefined && waiter.id === id));
+  });
 }
 
 /** All that share a lock, or the one that holds it alone. */
@@ -143,27 +158,18 @@ function pathTo(last: Node, start: Node, cameFrom: ReadonlyMap<Node, Node>): Nod
 
 /** Describes a cycle in the same way wherever the search began. */
 function describe(cycle: readonly Node[]): FoundCycle {
-  const steps = cycle.map((node, i) => {
-    const {
-      process: { clientId, host, pid },
-      wait: { label, key },
-    } = node;
-    const { blockedBy, wait } = cycle.at(i - 1)!;
-    return {
-      step: { clientId, host, pid, ...(label !== undefined && { label }), waitsFor: key, holds: wait.key },
-      hold: holdOf(node, blockedBy)!.hold,
-    };
-  });
-  const first = steps.reduce(
-    (least, { step }, i) => (step.waitsFor < steps[least]!.step.waitsFor ? i : least),
-    0,
-  );
-  const inOrder = [...steps.slice(first), ...steps.slice(0, first)];
-  return { steps: inOrder.map(({ step }) => step), holds: inOrder.map(({ hold }) => hold) };
-}
-
-function signature({ steps, holds }: FoundCycle): string {
-  return JSON.stringify(
-    steps.map((step, i) => [step.clientId, step.waitsFor, step.holds, holds[i]?.token, holds[i]?.hold]),
-  );
+  const first = cycle.reduce((least, { wait }, i) => (wait.key < cycle[least]!.wait.key ? i : least), 0);
+  const inOrder = [...cycle.slice(first), ...cycle.slice(0, first)];
+  return {
+    steps: inOrder.map(({ process: { clientId, host, pid }, wait: { label, key } }, i) => ({
+      ...{ clientId, host, pid },
+      ...(label !== undefined && { label }),
+      waitsFor: key,
+      holds: inOrder.at(i - 1)!.wait.key,
+    })),
+    evidence: inOrder.map((node, i) => ({
+      id: node.wait.id,
+      token: holdOf(node, inOrder.at(i - 1)!.blockedBy)!.hold.token,
+    })),
+  };
 }

@@ -24,10 +24,17 @@ export interface Peers {
   onReportRequest: ((request: ReportRequest) => ProcessReport) | undefined;
 
   /**
-   * Requests the reports of other clients. Resolves when all are received, at the latest `timeout` ms after the requests were sent.
+   * Requests the reports of all clients that listen. Resolves when all are received, at the latest `timeout` ms after the requests were sent.
    *
-   * @param clients only these; default: all that listen
+   * @param named asked as well: a client may listen at a place that is not known yet. One that does not answer is gone, not silent
    * @throws LockStoreUnavailableError when the store cannot be reached
    */
-  collectReports(request: ReportRequest, timeout: number, clients?: readonly string[]): Promise<PeerReports>;
+  collectReports(request: ReportRequest, timeout: number, named?: readonly string[]): Promise<PeerReports>;
+
+  /**
+   * Requests the reports of these clients only, which have 250 ms to answer.
+   *
+   * @throws LockStoreUnavailableError when the store cannot be reached
+   */
+  ask(clients: readonly string[], request: ReportRequest): Promise<PeerReports>;
 }

@@ -156,7 +156,7 @@ describe('a process that does not answer as this version does', () => {
     stranger.on('message', (_: string, message: string) => {
       const [kind, nonce, requester = ''] = message.split(' ');
       if (kind !== 'Q') return;
-      const answer = `A ${nonce} stranger 0 1 ${report}`;
+      const answer = `A ${nonce} stranger ${report}`;
       late = setTimeout(() => void sender.publish(channel(requester), answer), delay);
     });
     await stranger.subscribe(channel('stranger'));

@@ -4,28 +4,13 @@ import type { HoldReport, ProcessReport, WaitReport } from '../../../core/port/l
 import type { Share } from '../../../core/port/lock-store.js';
 import type { ReportRequest } from '../../../core/port/peers.js';
 
-/** How many holds and waits one message carries. */
-const ENTRIES_PER_MESSAGE = 200;
-/** An upper bound for the parts of a report, above what a correct client can send. */
-const MOST_PARTS = 100;
+/** `Q nonce requester request`, and `A nonce client report` */
+const MESSAGE = /^([QA]) (\w{1,64}) ([\w-]{1,64}) (.*)$/s;
 
-/** `Q nonce requester request` */
-const REQUEST = /^Q (\w{1,64}) ([\w-]{1,64}) (.*)$/s;
-/** `A nonce client part parts report` */
-const REPORT = /^A (\w{1,64}) ([\w-]{1,64}) (\d{1,4}) (\d{1,4}) (.*)$/s;
-
-export interface RequestMessage {
+export interface PeerMessage {
+  readonly isRequest: boolean;
   readonly nonce: string;
-  /** The client to whose channel the report is sent. */
-  readonly requester: string;
-  readonly request: ReportRequest;
-}
-
-export interface ReportMessage {
-  readonly nonce: string;
-  readonly client: string;
-  readonly part: number;
-  readonly parts: number;
+  readonly sender: string;
   readonly json: string;
 }
 
@@ -33,139 +18,125 @@ export function requestMessage(nonce: string, requester: string, request: Report
   return `Q ${nonce} ${requester} ${JSON.stringify(request)}`;
 }
 
-/** Undefined for any other text, and for a request that this version cannot read. */
-export function parseRequest(text: string): RequestMessage | undefined {
-  const [, nonce, requester, json = ''] = REQUEST.exec(text) ?? [];
-  if (nonce === undefined || requester === undefined) return undefined;
-  const value = parsed(json);
-  if (!isObject(value)) return undefined;
-  const { key } = value;
-  if (key !== undefined && typeof key !== 'string') return undefined;
-  return { nonce, requester, request: key === undefined ? {} : { key } };
+export function reportMessage(nonce: string, report: ProcessReport): string {
+  return `A ${nonce} ${report.clientId} ${JSON.stringify(report)}`;
 }
 
-/** Splits a report into several messages, so that none is large. */
-export function reportMessages(nonce: string, report: ProcessReport): string[] {
-  const { holds, waits, ...process } = report;
-  const parts = Math.max(1, Math.ceil(Math.max(holds.length, waits.length) / ENTRIES_PER_MESSAGE));
-  return Array.from({ length: parts }, (_, part) => {
-    const [from, to] = [part * ENTRIES_PER_MESSAGE, (part + 1) * ENTRIES_PER_MESSAGE];
-    const json = JSON.stringify({ ...process, holds: holds.slice(from, to), waits: waits.slice(from, to) });
-    return `A ${nonce} ${report.clientId} ${part} ${parts} ${json}`;
-  });
+/** Undefined for any other text. */
+export function parseMessage(text: string): PeerMessage | undefined {
+  const [, kind, nonce, sender, json] = MESSAGE.exec(text) ?? [];
+  if (nonce === undefined || sender === undefined || json === undefined) return undefined;
+  return { isRequest: kind === 'Q', nonce, sender, json };
 }
 
-/** Undefined for any other text. What it reports is read by `readReport`. */
-export function parseReport(text: string): ReportMessage | undefined {
-  const [, nonce, client, part, parts, json = ''] = REPORT.exec(text) ?? [];
-  if (nonce === undefined || client === undefined) return undefined;
-  const message = { nonce, client, part: Number(part), parts: Number(parts), json };
-  return message.part < message.parts && message.parts <= MOST_PARTS ? message : undefined;
+/** Undefined for a request that cannot be read. */
+export function readRequest(json: string): ReportRequest | undefined {
+  return requestOf(parsed(json));
 }
 
-/**
- * The report of `client`, put together from all its parts; undefined if one cannot be read. Fields that this version does not
- * know are left out, so newer versions may add some.
- */
-export function readReport(client: string, parts: readonly string[]): ProcessReport | undefined {
-  const reports = parts.map((json) => readPart(client, parsed(json)));
-  if (reports.includes(undefined)) return undefined;
-  const all = reports as ProcessReport[];
-  return (
-    all[0] && {
-      ...all[0],
-      holds: all.flatMap(({ holds }) => holds),
-      waits: all.flatMap(({ waits }) => waits),
+/** The report of `client`; undefined if it cannot be read. Newer versions may add fields, which are left out. */
+export function readReport(client: string, json: string): ProcessReport | undefined {
+  const report = reportOf(parsed(json));
+  return report?.clientId === client ? report : undefined;
+}
+
+/** Undefined: the value is not of this type. */
+type Reader<T> = (value: unknown) => T | undefined;
+type Fields<T> = { readonly [Name in keyof T]-?: Reader<Exclude<T[Name], undefined>> };
+
+const text: Reader<string> = (value) => (typeof value === 'string' ? value : undefined);
+const number: Reader<number> = (value) => (typeof value === 'number' && value >= 0 ? value : undefined);
+
+function listOf<T>(read: Reader<T>): Reader<T[]> {
+  return (value) => {
+    const items = Array.isArray(value) ? value.map(read) : [undefined];
+    return items.includes(undefined) ? undefined : (items as T[]);
+  };
+}
+
+/** Reads an object that has these fields. Undefined without one of those that are `needed`. */
+function object<T extends object>(fields: Fields<T>, ...needed: (keyof T & string)[]): Reader<T> {
+  const all = Object.entries(fields) as [keyof T & string, Reader<T[keyof T & string]>][];
+  return (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    const found: Partial<T> = {};
+    for (const [name, read] of all) {
+      const field = read((value as Partial<T>)[name]);
+      if (field !== undefined) found[name] = field;
+      else if (needed.includes(name)) return undefined;
     }
-  );
-}
-
-function readPart(client: string, value: unknown): ProcessReport | undefined {
-  if (!isObject(value)) return undefined;
-  const { clientId, host, pid, version, eventLoopDelay, truncated, holds, waits } = value;
-  if (clientId !== client || typeof host !== 'string' || typeof pid !== 'number') return undefined;
-  if (!Array.isArray(holds) || !Array.isArray(waits)) return undefined;
-  const read = { holds: holds.map(readHold), waits: waits.map(readWait) };
-  if (read.holds.includes(undefined) || read.waits.includes(undefined)) return undefined;
-  return {
-    clientId: client,
-    host,
-    pid,
-    version: text(version) ?? 'unknown',
-    eventLoopDelay: time(eventLoopDelay) ?? 0,
-    truncated: truncated === true,
-    holds: read.holds as HoldReport[],
-    waits: read.waits as WaitReport[],
+    return found as T;
   };
 }
 
-function readHold(value: unknown): HoldReport | undefined {
-  if (!isObject(value)) return undefined;
-  const { key, heldFor, token, state, hold: number } = value;
-  if (typeof key !== 'string' || time(heldFor) === undefined || time(token) === undefined) return undefined;
-  const hold: HoldReport = {
-    key,
-    heldFor: heldFor as number,
-    token: token as number,
-    // A state that only a newer version knows counts as `held`.
-    state: state === 'lost' || state === 'uncertain' ? state : 'held',
-  };
-  const share = readShare(value['share']);
-  if (share) hold.share = share;
-  if (time(number) !== undefined) hold.hold = number as number;
-  copyTexts(value, hold, 'label', 'traceId', 'spanId');
-  return hold;
-}
-
-function readWait(value: unknown): WaitReport | undefined {
-  if (!isObject(value)) return undefined;
-  const { key, waitingFor, ahead, inside, insideShared } = value;
-  if (typeof key !== 'string' || time(waitingFor) === undefined) return undefined;
-  const keys: unknown[] = Array.isArray(inside) ? inside : [];
-  const wait: WaitReport = {
-    key,
-    waitingFor: waitingFor as number,
-    inside: keys.filter((each) => typeof each === 'string'),
-  };
-  if (time(ahead) !== undefined) wait.ahead = ahead as number;
-  const share = readShare(value['share']);
-  if (share) wait.share = share;
-  if (Array.isArray(insideShared))
-    wait.insideShared = insideShared.filter((each) => typeof each === 'number');
-  copyTexts(value, wait, 'label', 'id', 'traceId');
-  return wait;
-}
-
+const modeOf =
+  <Mode>(mode: Mode): Reader<Mode> =>
+  (value) =>
+    value === mode ? mode : undefined;
+const readOf = object<Extract<Share, { mode: 'read' }>>({ mode: modeOf('read') }, 'mode');
+const permitsOf = object<Extract<Share, { mode: 'permits' }>>(
+  { mode: modeOf('permits'), permits: number, weight: number },
+  'mode',
+  'permits',
+  'weight',
+);
 /** A way to share that only a newer version knows counts as none. */
-function readShare(value: unknown): Share | undefined {
-  if (!isObject(value)) return undefined;
-  const { mode, permits, weight } = value;
-  if (mode === 'read') return { mode };
-  if (mode !== 'permits' || typeof permits !== 'number' || typeof weight !== 'number') return undefined;
-  return { mode, permits, weight };
-}
+const share: Reader<Share> = (value) => readOf(value) ?? permitsOf(value);
 
-/** Copies those fields of `names` that are strings in `from`. */
-function copyTexts<Name extends string>(from: Json, to: { [name in Name]?: string }, ...names: Name[]): void {
-  for (const name of names) {
-    const value = from[name];
-    if (typeof value === 'string') to[name] = value;
-  }
-}
+const holdOf = object<HoldReport>(
+  {
+    key: text,
+    label: text,
+    heldFor: number,
+    token: number,
+    share,
+    hold: number,
+    // A state that only a newer version knows counts as `held`.
+    state: (value) => (value === 'lost' || value === 'uncertain' ? value : 'held'),
+    traceId: text,
+    spanId: text,
+  },
+  'key',
+  'heldFor',
+  'token',
+);
 
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
+const waitOf = object<WaitReport>(
+  {
+    key: text,
+    label: text,
+    waitingFor: number,
+    ahead: number,
+    id: text,
+    inside: listOf(text),
+    insideShared: listOf(number),
+    share,
+    traceId: text,
+  },
+  'key',
+  'waitingFor',
+  'inside',
+);
 
-function time(value: unknown): number | undefined {
-  return typeof value === 'number' && value >= 0 ? value : undefined;
-}
+const reportOf = object<ProcessReport>(
+  {
+    clientId: text,
+    host: text,
+    pid: number,
+    version: (value) => text(value) ?? 'unknown',
+    eventLoopDelay: (value) => number(value) ?? 0,
+    truncated: (value) => value === true,
+    holds: listOf(holdOf),
+    waits: listOf(waitOf),
+  },
+  'clientId',
+  'host',
+  'pid',
+  'holds',
+  'waits',
+);
 
-type Json = Readonly<Record<string, unknown>>;
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const requestOf = object<ReportRequest>({ key: text });
 
 function parsed(json: string): unknown {
   try {

@@ -1,25 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import type { Redis } from 'ioredis';
-import type { ClientIdentity, ProcessReport } from '../../../core/port/lock-overview.js';
+import type { Cluster, Redis } from 'ioredis';
+import type { ClientIdentity, LockOverview, ProcessReport } from '../../../core/port/lock-overview.js';
 import type { PeerReports, ReportRequest, Peers } from '../../../core/port/peers.js';
 import type { CommandConnection } from '../commands/command-connection.js';
 import { askNodes } from './ask-nodes.js';
-import {
-  reportMessages,
-  parseReport,
-  parseRequest,
-  requestMessage,
-  readReport,
-  type ReportMessage,
-} from './peer-messages.js';
+import { parseMessage, readReport, readRequest, reportMessage, requestMessage } from './peer-messages.js';
 import { escapePattern } from './pattern.js';
 import type { Retry } from '../commands/retry.js';
 import type { Subscriber } from '../connection/subscriber.js';
 import { toCommandFailure } from '../server/server-failure.js';
 import { Signal, within } from '../server/time-limit.js';
 
-/** How many clients are remembered with host and process, so that a silent one can be named. */
-const MOST_REMEMBERED = 1_000;
+/** How long clients have that are asked by their names, ms. */
+const BY_NAME_TIMEOUT = 250;
 
 const DEAF =
   'This process itself receives no messages, so the answers of the others may be lost. Its subscription is being made anew: ask again.';
@@ -27,8 +20,10 @@ const DEAF =
 /** The clients that listen to channels of one form, `<channels><client id>`, and the reports that they send each other there. */
 export class RedisPeers implements Peers {
   onReportRequest: ((request: ReportRequest) => ProcessReport) | undefined;
-  private readonly surveys = new Map<string, Survey>();
-  private readonly remembered = new Map<string, ClientIdentity>();
+  /** What takes the answers to a request, by its nonce. */
+  private readonly open = new Map<string, (client: string, json: string) => void>();
+  /** The clients that listened at the last look, with host and process of those that have answered, so that a silent one can be named. */
+  private known = new Map<string, LockOverview['silent'][number]>();
 
   /**
    * @param channels what the name of every client's channel begins with
@@ -46,46 +41,88 @@ export class RedisPeers implements Peers {
   async collectReports(
     request: ReportRequest,
     timeout: number,
-    clients?: readonly string[],
+    named: readonly string[] = [],
   ): Promise<PeerReports> {
-    const { listening, problems, via } = clients
-      ? { listening: clients, problems: [] as string[], via: this.connection.client }
-      : await this.answered(() => this.listeners());
-    const others = listening.filter((client) => client !== this.self.clientId);
-    if (others.length === 0) return { reports: [], silent: [], problems };
+    const { listening, problems, via } = await this.answered(() => this.listeners());
+    const [asked, further] = await Promise.all([
+      this.survey([...listening], request, timeout, via),
+      this.survey(
+        named.filter((client) => !listening.has(client)),
+        request,
+        Math.min(timeout, BY_NAME_TIMEOUT),
+        via,
+      ),
+    ]);
+    const reports = [...asked.reports, ...further.reports];
+    const silent = asked.silent.map((client) => this.known.get(client.clientId) ?? client);
+    const answered = reports.map(({ clientId, host, pid }) => ({ clientId, host, pid }));
+    this.known = new Map([...answered, ...silent].map((client) => [client.clientId, client]));
+    return {
+      reports,
+      silent,
+      problems: [...new Set([...problems, ...asked.problems, ...further.problems])],
+    };
+  }
+
+  ask(clients: readonly string[], request: ReportRequest): Promise<PeerReports> {
+    return this.survey(clients, request, BY_NAME_TIMEOUT, this.connection.client);
+  }
+
+  /** @param via the node that passes the requests on */
+  private async survey(
+    clients: readonly string[],
+    request: ReportRequest,
+    timeout: number,
+    via: Redis | Cluster,
+  ): Promise<PeerReports> {
+    const missing = new Set(clients);
+    missing.delete(this.self.clientId);
+    const reports: ProcessReport[] = [];
+    const problems: string[] = [];
+    if (missing.size === 0) return { reports, silent: [], problems };
     const nonce = randomBytes(8).toString('hex');
-    const survey = new Survey(others, timeout);
-    this.surveys.set(nonce, survey);
+    const all = new Signal();
+    const complete = all.within(timeout);
+    this.open.set(nonce, (client, json) => {
+      if (!missing.delete(client)) return;
+      const report = readReport(client, json);
+      if (report) reports.push(report);
+      else
+        problems.push(
+          `The client ${client} gave an answer that cannot be read: its version of nestjs-fair-lock may be another one.`,
+        );
+      if (missing.size === 0) all.fire();
+    });
     try {
       const text = requestMessage(nonce, this.self.clientId, request);
-      await this.answered(() =>
-        Promise.all(others.map((client) => via.publish(this.channels + client, text))),
-      );
+      const channels = [...missing].map((client) => this.channels + client);
+      await this.answered(() => Promise.all(channels.map((channel) => via.publish(channel, text))));
       const messages = this.subscriber.check(this.timeout).catch(() => this.subscriber.up);
-      await survey.complete;
-      if (!survey.hasAll && !(await messages)) problems.push(DEAF);
+      await complete;
+      if (missing.size > 0 && !(await messages)) problems.push(DEAF);
     } finally {
-      survey.end();
-      this.surveys.delete(nonce);
+      all.fire();
+      this.open.delete(nonce);
     }
-    return this.read(survey, problems);
+    return { reports, silent: [...missing].map((clientId) => ({ clientId })), problems };
   }
 
   /** Whether `text` was a message between clients. Never throws. */
   onMessage(text: string): boolean {
-    if (text.startsWith('A ')) {
-      const report = parseReport(text);
-      if (report) this.surveys.get(report.nonce)?.add(report);
+    const message = parseMessage(text);
+    if (!message) return false;
+    const { isRequest, nonce, sender, json } = message;
+    if (!isRequest) {
+      this.open.get(nonce)?.(sender, json);
       return true;
     }
-    if (!text.startsWith('Q ')) return false;
-    const received = parseRequest(text);
-    const report = received && this.onReportRequest?.(received.request);
+    const request = readRequest(json);
+    const report = request && this.onReportRequest?.(request);
     if (!report) return true;
-    for (const message of reportMessages(received.nonce, report)) {
-      // If this fails, the requester reports this client as silent, which is correct.
-      this.connection.client.publish(this.channels + received.requester, message).catch(() => undefined);
-    }
+    // If this fails, the requester reports this client as silent, which is correct.
+    this.connection.client
+      .publish(this.channels + sender, reportMessage(nonce, report))
+      .catch(() => undefined);
     return true;
   }
 
@@ -93,7 +130,7 @@ export class RedisPeers implements Peers {
    * All clients that listen; on a Cluster each node knows only those connected to it. Also returns a node that answered, to publish by:
    * every node passes messages on to all others, but ioredis might choose one that hangs.
    */
-  private async listeners(): Promise<{ listening: string[]; problems: string[]; via: Redis }> {
+  private async listeners(): Promise<{ listening: Set<string>; problems: string[]; via: Redis }> {
     const pattern = `${escapePattern(this.channels)}*`;
     const { answers, problems } = await askNodes(
       this.connection.client,
@@ -105,8 +142,8 @@ export class RedisPeers implements Peers {
       },
       'did not report which processes listen there',
     );
-    const found = new Set(answers.flatMap(({ channels }) => channels));
-    const listening = [...found].map((channel) => channel.slice(this.channels.length));
+    const channels = answers.flatMap((answer) => answer.channels);
+    const listening = new Set(channels.map((channel) => channel.slice(this.channels.length)));
     return { listening, problems, via: answers[0]!.node };
   }
 
@@ -120,77 +157,4 @@ export class RedisPeers implements Peers {
       throw toCommandFailure(error).error;
     }
   }
-
-  private read(survey: Survey, found: readonly string[]): PeerReports {
-    const reports: ProcessReport[] = [];
-    const silent: PeerReports['silent'][number][] = [];
-    const problems = [...found];
-    for (const [client, parts] of survey.answers) {
-      if (!parts) {
-        silent.push(this.remembered.get(client) ?? { clientId: client });
-        continue;
-      }
-      const report = readReport(client, parts);
-      if (report) {
-        reports.push(report);
-        this.remember(report);
-      } else {
-        problems.push(
-          `The client ${client} gave an answer that cannot be read: its version of nestjs-fair-lock may be another one.`,
-        );
-      }
-    }
-    return { reports, silent, problems };
-  }
-
-  private remember({ clientId, host, pid }: ProcessReport): void {
-    this.remembered.delete(clientId);
-    this.remembered.set(clientId, { clientId, host, pid });
-    if (this.remembered.size <= MOST_REMEMBERED) return;
-    const [oldest] = this.remembered.keys();
-    if (oldest !== undefined) this.remembered.delete(oldest);
-  }
-}
-
-/** One request to several clients, until all have answered or the time is over. */
-class Survey {
-  /** Resolves when all have answered, or the time is over. */
-  readonly complete: Promise<unknown>;
-  private readonly parts: Map<string, (string | undefined)[]>;
-  private missing: number;
-  private readonly ended = new Signal();
-
-  constructor(clients: readonly string[], timeout: number) {
-    this.parts = new Map(clients.map((client) => [client, []]));
-    this.missing = clients.length;
-    this.complete = this.ended.within(timeout);
-  }
-
-  add({ client, part, parts, json }: ReportMessage): void {
-    const known = this.parts.get(client);
-    if (!known || (known.length > 0 && known.length !== parts)) return;
-    if (known.length === 0) known.push(...Array.from({ length: parts }, () => undefined));
-    if (known[part] !== undefined) return;
-    known[part] = json;
-    if (isComplete(known) && --this.missing === 0) this.end();
-  }
-
-  get hasAll(): boolean {
-    return this.missing === 0;
-  }
-
-  end(): void {
-    this.ended.fire();
-  }
-
-  /** All parts of each client's answer; undefined for a client that did not answer in full. */
-  get answers(): Map<string, string[] | undefined> {
-    const answers = new Map<string, string[] | undefined>();
-    for (const [client, parts] of this.parts) answers.set(client, isComplete(parts) ? parts : undefined);
-    return answers;
-  }
-}
-
-function isComplete(parts: readonly (string | undefined)[]): parts is string[] {
-  return parts.length > 0 && !parts.includes(undefined);
 }

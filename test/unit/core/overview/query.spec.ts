@@ -210,6 +210,7 @@ describe('query', () => {
             silent: [],
             problems: [],
           }),
+        ask: () => Promise.resolve({ reports: [], silent: [], problems: [] }),
       };
       const holder = { client: 'far', who: 'web-2/4711/', token: 7, heldFor: 5, leaseLeft: 9_000 };
       const snapshot: Omit<LockSnapshot, 'key'> = {
@@ -248,7 +249,7 @@ describe('query', () => {
       const failing = new LockStoreUnavailableError('timeout', 'No answer.');
       const { problems } = await observer(false, { failing, kept: 3_000 }).query({ orphans: true });
       expect(problems).toHaveLength(51);
-      expect(problems.at(-1)).toBe('2950 locks that no process reports were not looked up.');
+      expect(problems.at(-1)).toBe('2950 locks were not looked up.');
     });
 
     it('calls it an orphan if the client does not answer to its name either', async () => {
@@ -284,6 +285,7 @@ describe('query', () => {
         self,
         onReportRequest: undefined,
         collectReports: () => Promise.resolve({ reports, silent: [], problems: [] }),
+        ask: () => Promise.resolve({ reports, silent: [], problems: [] }),
       };
       const store = new RecordingStore();
       const holder = { client: 'here', who: 'here', token: undefined, heldFor: undefined, leaseLeft: 9_000 };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { ProcessReport } from '../../../../lib/core/port/lock-overview.js';
-import type { Share } from '../../../../lib/core/port/lock-store.js';
-import { findCycles, seenTwice } from '../../../../lib/core/overview/wait-cycles.js';
+import type { LockSnapshot, Share } from '../../../../lib/core/port/lock-store.js';
+import { findCycles, isConfirmed } from '../../../../lib/core/overview/wait-cycles.js';
 
 /** A process with one flow for each entry: the keys that it holds, and the one that it waits for. */
 function processOf(
@@ -99,18 +99,41 @@ describe('cycles of waits', () => {
     });
   });
 
-  test('count only if a second look sees the same holds, older', () => {
-    const look = (token: number, heldFor: number) => {
-      const one = processOf('one', { holds: ['a'], waits: 'b' });
-      return findCycles([
-        { ...one, holds: [{ ...one.holds[0]!, token, heldFor }] },
-        processOf('two', { holds: ['b'], waits: 'a' }),
-      ]);
+  describe('over processes, whose reports are of different moments, count only if the store shows afterwards', () => {
+    const inLine = (client: string, key: string): ProcessReport => {
+      const report = processOf(client, { holds: [key === 'a' ? 'b' : 'a'], waits: key });
+      return { ...report, waits: report.waits.map((wait) => ({ ...wait, id: `${client}:1` })) };
     };
-    expect(seenTwice(look(7, 10), look(7, 20))).toHaveLength(1);
-    expect(seenTwice(look(7, 10), look(8, 20))).toEqual([]);
-    expect(seenTwice(look(7, 10), look(7, 5))).toEqual([]);
-    expect(seenTwice([], look(7, 5))).toEqual([]);
+    const [cycle] = findCycles([inLine('one', 'b'), inLine('two', 'a')]);
+    const lock = (key: string, client: string, token: number | undefined, ...ids: string[]): LockSnapshot => {
+      const holder = { client, who: client, token, heldFor: 20, leaseLeft: 9_000 };
+      const waiters = ids.map((id) => ({ id, who: id, waitingFor: 9, live: true }));
+      return { key, holder, holders: [holder], waiters, queueLength: ids.length };
+    };
+    const a = lock('a', 'one', 1, 'two:1');
+
+    test.each<[string, LockSnapshot, boolean]>([
+      ['the same holds and waits', lock('b', 'two', 1, 'three:1', 'one:1'), true],
+      ['the batch in which the process passed the lock on', lock('b', 'two', 0, 'one:1'), true],
+      ['holds without tokens', lock('b', 'two', undefined, 'one:1'), true],
+      ['and not a later hold of the same process', lock('b', 'two', 2, 'one:1'), false],
+      ['and not another holder', lock('b', 'three', 1, 'one:1'), false],
+      ['and not a line that the waiting request has left', lock('b', 'two', 1, 'one:2'), false],
+    ])('%s', (_, b, isReal) => {
+      expect(isConfirmed(cycle!, [a, b])).toBe(isReal);
+    });
+
+    test('and not where a lock could not be looked up', () => {
+      expect(isConfirmed(cycle!, [a])).toBe(false);
+    });
+
+    test('unless it is one process, which reports a single moment', () => {
+      const flows = [
+        { holds: ['a'], waits: 'b' },
+        { holds: ['b'], waits: 'a' },
+      ];
+      expect(isConfirmed(findCycles([processOf('one', ...flows)])[0]!, [])).toBe(true);
+    });
   });
 
   test('are found exactly where flows block each other, in 10,000 random situations', () => {

@@ -1,8 +1,8 @@
 import type { ProcessReport } from '../../../../lib/core/port/lock-overview.js';
 import {
-  parseReport,
+  parseMessage,
   readReport,
-  reportMessages,
+  reportMessage,
 } from '../../../../lib/stores/redis-client/peers/peer-messages.js';
 
 const PERMITS = { mode: 'permits', permits: 4, weight: 2 } as const;
@@ -23,21 +23,18 @@ const REPORT: Required<ProcessReport> = {
   ],
 };
 
-const arrived = (messages: readonly string[]): ProcessReport | undefined =>
-  readReport(
-    'c1',
-    messages.map((message) => parseReport(message)?.json ?? ''),
-  );
+const arrived = (message: string): ProcessReport | undefined =>
+  readReport('c1', parseMessage(message)?.json ?? '');
 
 test('a report arrives as it was sent, shared holds and waits included', () => {
-  expect(arrived(reportMessages('n', REPORT))).toEqual(REPORT);
+  expect(arrived(reportMessage('n', REPORT))).toEqual(REPORT);
 });
 
 test('a hold that shares in a way which only a newer version knows is still reported', () => {
-  const [message = ''] = reportMessages('n', REPORT);
+  const message = reportMessage('n', REPORT);
   const newer = message.replace('"mode":"permits"', '"mode":"later"');
   expect(newer).not.toBe(message);
-  expect(arrived([newer])?.holds[1]).toEqual({
+  expect(arrived(newer)?.holds[1]).toEqual({
     key: 'supplier',
     heldFor: 2,
     token: 0,
