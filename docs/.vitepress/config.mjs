@@ -6,7 +6,7 @@ const page = (text, link) => ({ text, link });
 /** `npm run docs` serves this site, `npm run docs -- build` builds it and fails on a dead link. */
 export default defineConfig({
   title: 'nestjs-fair-lock',
-  description: 'Fair, crash-safe, reentrant locks for NestJS on Redis',
+  description: 'Distributed locks for NestJS on Redis: mutex, semaphore, read/write lock, leader election; FIFO, crash-safe, with fencing tokens',
   lang: 'en',
   cleanUrls: true,
   head: [['link', { rel: 'icon', href: 'data:,' }]],
@@ -37,14 +37,16 @@ export default defineConfig({
         items: [
           page('Getting started', '/getting-started'),
           page('How it works', '/how-it-works'),
-          page('Keys, methods, requests', '/locking'),
-          page('Nested calls', '/reentrancy'),
-          page('More than one at a time', '/sharing'),
+          page('Locking methods and requests', '/locking'),
           page('The service', '/service'),
+          page('Semaphores and read/write locks', '/sharing'),
+          page('Nested calls', '/reentrancy'),
+          page('Configuration', '/configuration'),
+          page('Choosing the times', '/times'),
+          page('Errors', '/errors'),
+          page('Custom responses', '/custom-responses'),
           page('Testing', '/testing'),
-          page('Options and errors', '/reference'),
-          page('Mistakes and their errors', '/errors'),
-          page('Errors on the wire', '/errors-on-the-wire'),
+          page('FAQ', '/faq'),
         ],
       },
       {
@@ -52,8 +54,8 @@ export default defineConfig({
         items: [
           page('Overview', '/recipes/'),
           page('An order route', '/recipes/orders'),
-          page('Cron jobs', '/recipes/cron'),
-          page('A leader', '/recipes/leader'),
+          page('Cron on one instance', '/recipes/cron'),
+          page('Leader election', '/recipes/leader'),
           page('Queue workers', '/recipes/queues'),
           page('Transactions', '/recipes/transactions'),
           page('Commands and events', '/recipes/cqrs'),
@@ -65,7 +67,7 @@ export default defineConfig({
       {
         text: 'To decide',
         items: [
-          page('Considerations', '/considerations'),
+          page('Reliability', '/reliability'),
           page('When not to use a lock', '/when-not-to-use-a-lock'),
           page('Comparison', '/comparison'),
           page('Migration', '/migration'),
@@ -78,17 +80,15 @@ export default defineConfig({
         items: [
           page('Checklist', '/production-checklist'),
           page('Troubleshooting', '/troubleshooting'),
-          page('Redis set-up', '/redis-setup'),
-          page('Choosing the times', '/times'),
+          page('When Redis is down', '/when-redis-is-down'),
+          page('Redis setup', '/redis-setup'),
+          page('Replicas and strict mode', '/replication'),
           page('Shutdown and restarts', '/shutdown'),
-          page('Sizing', '/sizing'),
-          page('Managed Redis', '/managed-redis'),
           page('Upgrading', '/upgrading'),
+          page('Sizing', '/sizing'),
           page('Observability', '/observability'),
           page('Command line', '/cli'),
-          page('Replicas and strict mode', '/replication'),
           page('One line with Java', '/redisson'),
-          page('Reliability', '/reliability'),
         ],
       },
       {
