@@ -6,7 +6,8 @@ const page = (text, link) => ({ text, link });
 /** `npm run docs` serves this site, `npm run docs -- build` builds it and fails on a dead link. */
 export default defineConfig({
   title: 'nestjs-fair-lock',
-  description: 'Distributed locks for NestJS on Redis: mutex, semaphore, read/write lock, leader election; FIFO, crash-safe, with fencing tokens',
+  description:
+    'Distributed locks for NestJS on Redis: mutex, semaphore, read/write lock, leader election; FIFO, crash-safe, with fencing tokens',
   lang: 'en',
   cleanUrls: true,
   head: [['link', { rel: 'icon', href: 'data:,' }]],
@@ -14,6 +15,7 @@ export default defineConfig({
   vite: { build: { chunkSizeWarningLimit: 2_000 } },
   // The pages are read in the repository and in the package too, where `README.md` is what a folder shows.
   rewrites: { 'decisions/README.md': 'decisions/index.md' },
+  ignoreDeadLinks: [/^\.\/\.\.\/bench\//], // in the repository only, see `nameCode`
   // GitHub's own colours for code, in the variants that have enough contrast.
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
@@ -132,7 +134,7 @@ function linkNamedPages({ renderer }) {
 function nameCode({ renderer }) {
   const asLink = renderer.rules.link_open;
   renderer.rules.link_open = (tokens, index, ...rest) => {
-    const leadsToCode = /^\.\.\/(lib|test)\//.test(tokens[index].attrGet('href'));
+    const leadsToCode = /^\.\.\/(lib|test|bench)\//.test(tokens[index].attrGet('href'));
     return leadsToCode ? '<a>' : asLink(tokens, index, ...rest);
   };
 }
