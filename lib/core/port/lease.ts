@@ -7,7 +7,7 @@ import { LockLostError } from '../errors/errors.js';
  * An instant on both local clocks.
  *
  * The monotonic clock stands still while a machine is suspended; the wall clock can be set. A lease must err to
- * "lost", so elapsed time is the larger of the two differences (R12, safety margin).
+ * "lost", so elapsed time is the larger of the two differences.
  */
 export interface Instant {
   readonly monotonic: number;
@@ -32,11 +32,11 @@ export function elapsedSince(start: Instant, end = now()): number {
 export type LeaseState = 'held' | 'uncertain' | 'lost' | 'released';
 
 /**
- * How long a holder may still rely on its grant, by its own clocks (R12, safety margin). A lease differs from its grant: it can be over
+ * How long a holder may still rely on its grant, by its own clocks. A lease differs from its grant: it can be over
  * while the server still keeps the grant, and it can be lost while the section still runs.
  *
  * The server's end of the lease is never earlier: time is counted from the *sending* of the command that was
- * confirmed (M1, counting from the sending) and a margin is taken off, so `lost` fires here before the server gives the lock to another.
+ * confirmed and a margin is taken off, so `lost` fires here before the server gives the lock to another.
  */
 export class Lease {
   private current: LeaseState = 'held';
@@ -168,8 +168,8 @@ export class Lease {
 const ROUNDING = 1;
 
 /**
- * How much earlier than the server this side ends a lease (ms), so that `lost` fires before the server gives the lock to another
- * (R12, safety margin): max(100 ms, a tenth), but at most half of a short fixed lease, which would otherwise be lost from the start.
+ * How much earlier than the server this side ends a lease (ms), so that `lost` fires before the server gives the lock to another:
+ * max(100 ms, a tenth), but at most half of a short fixed lease, which would otherwise be lost from the start.
  *
  * @param lease the full lease, ms
  * @param given the part of it that the server has granted now (ms); the margin is a tenth of this part

@@ -62,7 +62,7 @@ export class RedissonCommands {
     private readonly publish: Publish,
   ) {}
 
-  /** Once this has settled, no copy of the command writes later than a command timeout from then (R2, R13). */
+  /** Once this has settled, no copy of the command writes later than a command timeout from then. */
   acquire(line: LineKeys, { id, wait, leaseTime, tries, maxQueue }: WireRequest): Promise<AcquireReply> {
     const { scripts } = this.client.connection;
     const how = [wait, leaseTime, tries ? 'try' : 'wait', maxQueue === Infinity ? -1 : maxQueue];
@@ -126,7 +126,7 @@ export class RedissonCommands {
   }
 
   /**
-   * Sends a command that carries the time of Redis after which it writes nothing: one command timeout from now (R2). If it came too late,
+   * Sends a command that carries the time of Redis after which it writes nothing: one command timeout from now. If it came too late,
    * because this process stood still or the time came from another clock, its answer tells the time.
    */
   private async inTime(run: (limit: number) => Promise<unknown>): Promise<Answer> {
@@ -162,7 +162,7 @@ function readAcquire([status, time, first, second, holder, left, head]: Answer, 
       return {
         status: 'granted',
         repeated,
-        /** From here on counts what is left of the lease, ms (M1). */
+        /** From here on counts what is left of the lease, ms. */
         sentAt,
         left: Number(first),
         waiting: Number(second),

@@ -13,7 +13,7 @@ const FREE_PAUSE = 25;
 /**
  * The requests of this client for one lock, in the order of their places.
  *
- * A message is only a hint to ask again (R9). The first in line also asks when the holder's lease should end, and as often as a lease is
+ * A message is only a hint to ask again. The first in line also asks when the holder's lease should end, and as often as a lease is
  * renewed or every 3 s, so that the line goes on even if all messages are lost.
  */
 export class Line implements TimedTask {

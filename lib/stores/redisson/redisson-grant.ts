@@ -55,7 +55,7 @@ export class RedissonGrant implements Grant, TimedTask {
 
   onDue(): void {
     if (this.acknowledge) return this.acknowledge();
-    // A lease that has run out is lost by this look at its state, before Redis gives the lock to another (R12).
+    // A lease that has run out is lost by this look at its state, before Redis gives the lock to another.
     if (this.lease.state === 'lost') return;
     if (this.renewed && !this.renewing && this.nextRenewal <= performance.now()) void this.renew();
     this.schedule();

@@ -118,7 +118,7 @@ export class RedissonLock implements WaitLine<Grant> {
 
   private answered(request: RedissonRequest, news: News, copyMayRun: boolean): void {
     request.asks = false;
-    // What a late copy takes when the request is over is given back as soon as no more can come (R13).
+    // What a late copy takes when the request is over is given back as soon as no more can come.
     const leave = (): unknown => request.state.is === 'over' && this.leave(request);
     if (copyMayRun) this.after(this.client.options.commandTimeout, leave);
     this.hear(request, news);
@@ -130,7 +130,7 @@ export class RedissonLock implements WaitLine<Grant> {
     if (!request) return;
     const { key } = this;
     if (!request.waits) {
-      // The reply to a command that was under way when the request ended (R10).
+      // The reply to a command that was under way when the request ended.
       const gets = news.status === 'granted' || news.status === 'queued';
       if (gets && request.state.is === 'over') void this.leave(request);
       return;
@@ -169,7 +169,7 @@ export class RedissonLock implements WaitLine<Grant> {
     }
     const lease = new Lease(this.key, sentAt, left - safetyMargin(leaseTime));
     if (lease.remaining() === 0) {
-      // The reply took longer than the lease: the grant is not entered (M1) but given back, and the request asks anew.
+      // The reply took longer than the lease: the grant is not entered but given back, and the request asks anew.
       request.missed += 1;
       const fixed = call.request.leaseTime !== undefined;
       if (fixed && request.missed === MOST_MISSED) this.refuse(request, leaseTooShort(this.key, leaseTime));
@@ -218,7 +218,7 @@ export class RedissonLock implements WaitLine<Grant> {
     void this.leave(request);
   }
 
-  /** The wait time is over: from here on the request takes no grant (M4). The reply to its leave tells what blocked it. */
+  /** The wait time is over: from here on the request takes no grant. The reply to its leave tells what blocked it. */
   private async refuseWithBlocker(request: RedissonRequest): Promise<void> {
     this.enter(request, { is: 'over' });
     const { holder, left = 0, ahead } = (await atMost(this.leave(request), BLOCKER_TIME)) ?? {};

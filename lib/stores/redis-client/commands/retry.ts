@@ -22,7 +22,7 @@ export class Retry {
   constructor(private readonly connection: CommandConnection) {}
 
   /**
-   * Repeats an idempotent command until it is answered or `deadline` (monotonic) has passed (R13). While there is no connection it
+   * Repeats an idempotent command until it is answered or `deadline` (monotonic) has passed. While there is no connection it
    * waits for one.
    *
    * @throws CommandFailure the last one, or the first that repeating cannot mend; its effect is unknown if that of any copy is unknown

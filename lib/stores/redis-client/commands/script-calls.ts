@@ -3,9 +3,9 @@ import type { Retry, RetryRule } from './retry.js';
 
 /** How a command was sent that was answered. */
 export interface Sent {
-  /** When the answered copy was sent: a lease that the reply names counts from there (M1). */
+  /** When the answered copy was sent: a lease that the reply names counts from there. */
   readonly sentAt: Instant;
-  /** How many copies were sent. Of several, those without an answer may still run (R13). */
+  /** How many copies were sent. Of several, those without an answer may still run. */
   readonly copies: number;
 }
 

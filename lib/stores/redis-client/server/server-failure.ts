@@ -5,7 +5,7 @@ import {
 } from '../../../core/errors/errors.js';
 import { versionMismatch } from './version-mismatch.js';
 
-/** Whether a command that failed may have taken effect. Decides between asking again freely and cleaning up (R13). */
+/** Whether a command that failed may have taken effect. Decides between asking again freely and cleaning up. */
 export type Effect = 'none' | 'unknown';
 
 /** What can make a failed command succeed: time, an operator (who grants a right, adds memory, sets a password), or nothing. */
@@ -39,7 +39,7 @@ export class CommandFailure extends Error {
     return this;
   }
 
-  /** The same failure with an unknown effect, because an earlier copy of the command may have taken effect (R13). */
+  /** The same failure with an unknown effect, because an earlier copy of the command may have taken effect. */
   afterUnknown(): CommandFailure {
     if (this.effect === 'unknown') return this;
     return new CommandFailure('unknown', this.remedy, this.error).after(this.retryAfter);

@@ -1,5 +1,5 @@
 -- Takes the lock, or a place in line. Repeating it changes nothing: a request that already holds gets HELD and is not counted twice.
--- Writes nothing after its deadline (R2).
+-- Writes nothing after its deadline.
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish
@@ -7,7 +7,7 @@
 --       [7] 'try': never queue, or 'wait'  [8] most that may wait, -1: any number  [9] Redis ms after which nothing is written
 -- Returns status, Redis time, and for
 --       EXPIRED  nothing: too late
---       HELD     ms left of the lease (M1), how many wait
+--       HELD     ms left of the lease, how many wait
 --       BUSY     the holder, or the head of the queue if it is its turn; ms left of the lease
 --       FULL     nothing
 --       WAITS    how many are ahead, 'new' or 'kept': its place, the holder and the ms left of its lease (-1: endless), or, if
@@ -25,7 +25,7 @@ local head, headDeadline = dropStale()
 if not holder and (not head or head == request) then
   -- Before the first write, so that a foreign type of the deadlines fails there.
   local behind = redis.call('ZRANGE', deadlines, 0, -1)
-  -- When memory is full, a request in line may still take the lock, and HSET refuses a new one (R3).
+  -- When memory is full, a request in line may still take the lock, and HSET refuses a new one.
   if head then
     redis.call('LPOP', queue)
   end

@@ -1,5 +1,5 @@
--- Takes a request out of the line, and ends its grant if it has one that came too late (R10). Repeating it
--- changes nothing; carries no deadline (R2), and works when memory is full (R3).
+-- Takes a request out of the line, and ends its grant if it has one that came too late. Repeating it
+-- changes nothing; carries no deadline, and works when memory is full.
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish  [5] ms that the request would have waited

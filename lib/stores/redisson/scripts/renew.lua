@@ -1,4 +1,4 @@
--- Extends the lease of a grant that still holds. Writes nothing after its deadline (R2).
+-- Extends the lease of a grant that still holds. Writes nothing after its deadline.
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish  [5] lease in ms  [6] Redis ms after which nothing is written

@@ -10,7 +10,7 @@
 local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 
--- A script reads the time once (R1). Only deadlines of commands use it; deadlines of waiters use the clients' clocks.
+-- A script reads the time once. Only deadlines of commands use it; deadlines of waiters use the clients' clocks.
 local parts = redis.call('TIME')
 local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
 

@@ -1,0 +1,292 @@
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { scriptsOf } from '../../lib/stores/redis/commands.js';
+import { redisUrl, startRedisServer, uniquePrefix } from '../support/redis.js';
+import { eventually, pause, SOON } from '../support/waiting.js';
+
+const TIMES = { lease: 30_000, window: 10_000, commandTimeout: 1_000 };
+
+interface Reply {
+  readonly token: number;
+  readonly again: string;
+  /** `<token> <left> <sequence>,…` */
+  readonly granted: string;
+  readonly answers: readonly string[];
+}
+
+/** A client that sends the commands of the protocol by hand, and does nothing else. */
+class Client {
+  readonly id = randomBytes(4).toString('hex');
+  readonly messages: string[] = [];
+  private subscription: Redis | undefined;
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly prefix: string,
+    private readonly times: typeof TIMES = TIMES,
+  ) {}
+
+  get keys(): [string, string, string] {
+    const hash = `${this.prefix}:{lock}`;
+    return [hash, `${hash}:queue`, `${hash}:clients`];
+  }
+
+  async listen(): Promise<this> {
+    this.subscription = this.redis.duplicate();
+    this.subscription.on('message', (_channel, text: string) => this.messages.push(text));
+    await this.subscription.subscribe(`${this.prefix}:client:${this.id}`);
+    return this;
+  }
+
+  deaf(): void {
+    this.subscription?.disconnect();
+  }
+
+  acquire(sequence: number, { terms = '', most = '', ticket = '' } = {}): Promise<Reply> {
+    const words = [`${this.id}:${sequence}`, `${terms}:label`];
+    return this.run('acquire', terms || most || ticket ? [...words, most, ticket] : words);
+  }
+
+  acquireAll(...sequences: number[]): Promise<Reply> {
+    return this.run(
+      'acquire',
+      sequences.flatMap((sequence) => [`${this.id}:${sequence}`, ':label', '', '']),
+    );
+  }
+
+  done(sequence: number, ...more: string[]): Promise<Reply> {
+    return this.run('done', [`${this.id}:${sequence}`, ...more]);
+  }
+
+  async beat(held: readonly number[], waiting: readonly number[] = []): Promise<Reply> {
+    return this.run('heartbeat', [
+      this.id,
+      `${held.length}`,
+      `${waiting.length}`,
+      ...held.flatMap((sequence) => [`${this.id}:${sequence}`, '', '']),
+      ...waiting.map((sequence) => `${this.id}:${sequence}::label`),
+    ]);
+  }
+
+  private async run(name: 'acquire' | 'done' | 'heartbeat', words: readonly string[]): Promise<Reply> {
+    const { lua } = scriptsOf(this.times, undefined)[name];
+    const raw = await this.redis.eval(lua, 3, ...this.keys, ...words);
+    if (!Array.isArray(raw)) return { token: Number(raw), again: '', granted: String(raw), answers: [] };
+    const [token, again, granted, ...answers] = (name === 'heartbeat' ? raw[0] : raw) as string[];
+    return { token: Number(token), again: again!, granted: granted!, answers };
+  }
+}
+
+/** The rules of docs/protocol.md that the scripts keep. Those that a client keeps are in test/unit/redis/lock.spec.ts. */
+describe('the scripts of the native protocol', () => {
+  let redis: Redis;
+  let prefix: string;
+  const clients: Client[] = [];
+  const client = (times?: Partial<typeof TIMES>): Promise<Client> => {
+    const made = new Client(redis, prefix, { ...TIMES, ...times });
+    clients.push(made);
+    return made.listen();
+  };
+  const three = (): Promise<[Client, Client, Client]> => Promise.all([client(), client(), client()]);
+  const message = (to: Client): Promise<void> =>
+    eventually(() => to.messages.length > 0, SOON, 'the message of a grant');
+
+  beforeAll(() => {
+    redis = new Redis(redisUrl());
+  });
+  beforeEach(() => {
+    prefix = uniquePrefix();
+  });
+  afterEach(() => {
+    for (const one of clients.splice(0)) one.deaf();
+  });
+  afterAll(() => redis.disconnect());
+
+  test('rule 1: a repeated acquire answers with the same grant, and with the same place', async () => {
+    const [holder, waiter] = await three();
+    const { token } = await holder.acquire(1);
+    expect((await holder.acquire(1)).answers[0]).toMatch(new RegExp(`^held \\d+ ${token}$`));
+    const { answers } = await waiter.acquire(1);
+    expect(await waiter.acquire(1)).toMatchObject({ answers });
+    expect(answers[0]).toMatch(/^line \d+ 0$/);
+  });
+
+  test('rule 1: a repeated done ends nothing that came after it', async () => {
+    const [holder, next] = await three();
+    await holder.acquire(1);
+    await holder.done(1);
+    const { token } = await next.acquire(1);
+    expect((await holder.done(1, ':label')).answers).toEqual(['none']);
+    expect((await next.beat([1])).answers[0]).toMatch(new RegExp(`^held \\d+ ${token}$`));
+  });
+
+  test('rule 2: a request that asks again with its ticket stands in front of younger ones', async () => {
+    const [holder, elder, younger] = await three();
+    await holder.acquire(1);
+    const ticket = (await elder.acquire(1)).answers[0]!.split(' ')[1]!;
+    await younger.acquire(1);
+    await redis.zrem(holder.keys[1], `${elder.id}:1::label`);
+    expect((await elder.beat([], [1])).answers).toEqual(['none']);
+    expect((await elder.acquire(1, { ticket })).answers).toEqual([`line ${ticket} 0`]);
+  });
+
+  test('rule 3: a lease that is not renewed ends by the clock of Redis, and whoever calls next passes the lock on', async () => {
+    const [holder, waiter] = [await client({ lease: 100 }), await client()];
+    await holder.acquire(1);
+    const { again } = await waiter.acquire(1);
+    expect(Number(again)).toBeLessThanOrEqual(101);
+    await pause(Number(again));
+    expect((await waiter.beat([], [1])).granted).toMatch(/^\d+ 30000 1$/);
+    expect((await holder.beat([1])).answers).toEqual(['none']);
+  });
+
+  test('rule 4: a grant in a reply has the whole lease, one that goes out by message the first lease', async () => {
+    const [holder, waiter] = await three();
+    await holder.acquire(1);
+    await waiter.acquire(1);
+    await holder.done(1);
+    await message(waiter);
+    expect(waiter.messages[0]).toMatch(new RegExp(`^granted \\d+ ${TIMES.window} 1 `));
+    await holder.acquire(2);
+    await waiter.done(1, ':label');
+    expect((await holder.beat([2])).answers[0]).toMatch(/^held 30000 /);
+  });
+
+  test('rule 5: every reply tells the token that was given last, that of its own script included', async () => {
+    const [holder, waiter] = await three();
+    const first = await holder.acquire(1);
+    const queued = await waiter.acquire(1);
+    expect(queued.token).toBe(first.token);
+    const { token } = await holder.done(1);
+    await message(waiter);
+    expect(token).toBe(Number(waiter.messages[0]!.split(' ')[1]));
+    expect(token).toBeGreaterThan(queued.token);
+  });
+
+  test('rule 6: a heartbeat tells what the server knows: held, in line, or nothing', async () => {
+    const [holder, waiter] = await three();
+    await holder.acquire(1);
+    await waiter.acquire(1);
+    expect((await holder.beat([1, 2])).answers).toEqual([expect.stringMatching(/^held 30000 \d+$/), 'none']);
+    expect((await waiter.beat([], [1, 2])).answers).toEqual(['line', 'none']);
+  });
+
+  test('rule 7: a client to which nobody listens is passed over, keeps its place, and is served when it calls', async () => {
+    const [holder, deaf, next] = await three();
+    await holder.acquire(1);
+    await deaf.acquire(1);
+    await next.acquire(1);
+    deaf.deaf();
+    await eventually(
+      async () =>
+        ((await redis.pubsub('NUMSUB', `${prefix}:client:${deaf.id}`)) as [string, number])[1] === 0,
+      SOON,
+      'the channel to be empty',
+    );
+    await holder.done(1);
+    await message(next);
+    expect((await deaf.beat([], [1])).answers).toEqual(['line']);
+    await next.done(1, ':label');
+    expect((await deaf.beat([], [1])).answers).toEqual([expect.stringMatching(/^held /)]);
+  });
+
+  test('rule 7: a client that stays silent after that leaves the line; one that calls does not', async () => {
+    const [holder, dead, next] = await three();
+    await holder.acquire(1);
+    await dead.acquire(1);
+    dead.deaf();
+    await eventually(
+      async () =>
+        ((await redis.pubsub('NUMSUB', `${prefix}:client:${dead.id}`)) as [string, number])[1] === 0,
+      SOON,
+      'the channel to be empty',
+    );
+    await holder.done(1);
+    // 250 ms, and one for rounding.
+    await pause(251);
+    expect((await next.acquire(1)).granted).toMatch(/1$/);
+    expect(await redis.zcard(holder.keys[1])).toBe(0);
+  });
+
+  test('rule 8: a copy of an acquire that comes after the done of its request does nothing', async () => {
+    const one = await client();
+    await one.done(1, ':label', 'mark');
+    expect((await one.acquire(1)).answers).toEqual(['over']);
+    expect(await redis.exists(one.keys[1])).toBe(0);
+    const { granted } = await one.acquire(2);
+    expect(granted).toMatch(/ 2$/);
+    await one.done(2);
+    expect((await one.acquire(1)).answers).toEqual(['over']);
+  });
+
+  test('rule 9: plain neighbours of one client are granted together, with tokens in a row; others are not', async () => {
+    const [holder, batch, other] = await three();
+    await holder.acquire(1);
+    await batch.acquireAll(1, 2, 3);
+    await other.acquire(1);
+    await batch.acquire(4);
+    const { token } = await holder.done(1);
+    await message(batch);
+    expect(batch.messages[0]).toMatch(new RegExp(`^granted ${token - 2} \\d+ 1,2,3 `));
+    expect((await batch.beat([1], [4])).answers).toEqual([expect.stringMatching(/^held /), 'line']);
+    await batch.done(1);
+    await message(other);
+    expect(Number(other.messages[0]!.split(' ')[1])).toBeGreaterThan(token);
+  });
+
+  test('rule 10: every key has a time to live, and the hash outlives the longest lease', async () => {
+    const [holder, waiter] = [await client({ lease: 100_000 }), await client()];
+    await holder.acquire(1);
+    await waiter.acquire(1, { terms: 'f5' });
+    await waiter.beat([], [1]);
+    const [hash, queue, clients] = await Promise.all(holder.keys.map((key) => redis.pttl(key)));
+    expect(hash).toBeGreaterThan(99_000);
+    for (const left of [queue, clients]) expect(left).toBeGreaterThanOrEqual(2 * TIMES.window - 1_000);
+  });
+
+  test('rule 10: what is held is renewed and released while memory is full, and its lock is passed on', async () => {
+    const server = await startRedisServer();
+    const full = new Redis(server.url);
+    try {
+      const [holder, waiter] = [new Client(full, prefix), await new Client(full, prefix).listen()];
+      clients.push(waiter);
+      await holder.acquire(1);
+      await waiter.acquire(1);
+      await full.config('SET', 'maxmemory', '1');
+      await expect(holder.acquire(2)).rejects.toThrow(/OOM/);
+      expect((await holder.beat([1])).answers[0]).toMatch(/^held /);
+      await holder.done(2, ':label', 'mark');
+      await holder.done(1);
+      await message(waiter);
+    } finally {
+      full.disconnect();
+      await server.stop();
+    }
+  });
+
+  test('a free lock leaves no key, and its next token is higher', async () => {
+    const one = await client();
+    const { token } = await one.acquire(1);
+    await one.done(1);
+    expect(await redis.exists(...one.keys)).toBe(0);
+    expect((await one.acquire(2)).token).toBeGreaterThan(token);
+  });
+
+  test.each([
+    [{ format: '2' }, /^NEWER 2 1/],
+    [{ format: 'x' }, /^PROTOCOL /],
+    [{ token: 'x' }, /^PROTOCOL /],
+    [{ end: '' }, /^PROTOCOL /],
+  ])(
+    'data that it cannot read, such as %j, is left as it is, and the caller is told',
+    async (damage, error) => {
+      const [holder, one] = await three();
+      await holder.acquire(1);
+      await redis.hset(one.keys[0], damage);
+      const before = await redis.hgetall(one.keys[0]);
+      await expect(one.acquire(1)).rejects.toThrow(error);
+      await expect(one.done(1, ':label')).rejects.toThrow(error);
+      expect(await redis.hgetall(one.keys[0])).toEqual(before);
+    },
+  );
+});
