@@ -1,7 +1,7 @@
 import { stamp } from '../support/history/events.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { pause } from '../support/waiting.js';
-import { HEARTBEAT, holderAndLine, TIME_LIMIT, Scene, serve, WINDOW } from './scene.js';
+import { HEARTBEAT, holderAndLine, RENEWAL, TIME_LIMIT, Scene, serve, WINDOW } from './scene.js';
 
 type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
 
@@ -34,9 +34,9 @@ describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
     const evicted = stamp();
     const heal = await evict();
     if (grantIn) {
-      await scene.expectWithin(evicted, await first.event('lost', TIME_LIMIT), HEARTBEAT);
+      await scene.expectWithin(evicted, await first.event('lost', TIME_LIMIT), RENEWAL);
     } else {
-      await pause(HEARTBEAT + WINDOW);
+      await pause(RENEWAL + WINDOW);
       expect(first.find('lost')).toBeUndefined();
     }
     heal();

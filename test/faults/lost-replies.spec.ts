@@ -57,7 +57,7 @@ describe.each(WAYS)(
       }
       await pause(DEADLINE); // what has to be cleaned up is
       const [hash, queue] = [`${scene.lab.prefix}:{k}`, `${scene.lab.prefix}:{k}:queue`];
-      expect((await scene.admin.hget(hash, 'state')) ?? 'free').toBe('free');
+      expect(await scene.admin.hexists(hash, 'mode')).toBe(0);
       expect(await scene.admin.zcard(queue)).toBe(0);
       const after = other.ask('k');
       await scene.expectWithin(await after.event('sent'), await after.granted(), 0);

@@ -4,6 +4,7 @@ import { pause } from '../support/waiting.js';
 import {
   DEADLINE,
   HEARTBEAT,
+  RENEWAL,
   holderAndLine,
   isHeld,
   LEASE,
@@ -40,7 +41,7 @@ describe('a network in trouble', () => {
       what: 'a black hole to the client',
       begin: () => scene.proxy.blackHole({ direction: 'toClient' }),
       // The server receives one more renewal, whose reply is lost.
-      renewed: HEARTBEAT,
+      renewed: RENEWAL,
     },
     { what: 'a latency of 2 s', begin: () => scene.proxy.disturb({ delay: 2_000 }) },
     { what: 'one byte a second', begin: () => scene.proxy.disturb({ bytesPerSecond: 1 }) },

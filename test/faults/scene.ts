@@ -7,7 +7,7 @@ import { stalledFor, stallsOf } from '../support/history/stalls.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { pause } from '../support/waiting.js';
+import { eventually, pause } from '../support/waiting.js';
 
 /** L: how long the server honours a grant without hearing from its holder, ms. */
 export const LEASE = USUAL_TIMES.lease;
@@ -15,11 +15,13 @@ export const LEASE = USUAL_TIMES.lease;
 export const WINDOW = USUAL_TIMES.livenessWindow;
 /** C: how long a command may take, ms. */
 export const DEADLINE = USUAL_TIMES.commandTimeout;
-/** H and R: how often a client sends a heartbeat for a lock, ms. */
+/** H: how often a client calls for what it waits for, ms. */
 export const HEARTBEAT = WINDOW / 3;
+/** R: how often it renews what it holds, ms. */
+export const RENEWAL = LEASE / 3;
 /** By so much a holder stops believing before the server ends the lease, ms. */
 export const MARGIN = 300;
-/** G: how long broken subscriptions may take to come back, ms. */
+/** G: for so long a waiting client to which nobody listens may stay silent, ms. */
 export const GRACE = 250;
 /** How long a test waits for what has a bound of its own: far beyond all of them, so that the bound is what fails. */
 export const TIME_LIMIT = 30_000;
@@ -52,16 +54,21 @@ export class Scene {
     return scene;
   }
 
-  /** Workers whose connections have stood for longer than the reconnect grace: the first `many` directly, or by the front. */
-  async workers(many: number, options: WorkerOptions = {}): Promise<WorkerProcess[]> {
-    const workers = await this.lab.workersAlike(many, options);
-    await pause(GRACE);
-    return workers;
+  workers(many: number, options: WorkerOptions = {}): Promise<WorkerProcess[]> {
+    return this.lab.workersAlike(many, options);
   }
 
   /** As `workers`, all their traffic passing the front. */
   behindProxy(many: number): Promise<WorkerProcess[]> {
     return this.workers(many, { redis: this.proxy.url });
+  }
+
+  /** Resolves when so many clients are subscribed. */
+  async subscribed(many: number): Promise<void> {
+    const pattern = `${this.lab.prefix}:client:*`;
+    const count = async (): Promise<boolean> =>
+      ((await this.admin.pubsub('CHANNELS', pattern)) as string[]).length === many;
+    await eventually(count, TIME_LIMIT, `${many} subscribed clients`);
   }
 
   /** Expects that `to` came at most `bound` ms after `from`, and ε, and what the machine stood still meanwhile. */

@@ -1,7 +1,17 @@
 import { stamp } from '../support/history/events.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { pause } from '../support/waiting.js';
-import { GRACE, HEARTBEAT, holderAndLine, isHeld, LEASE, TIME_LIMIT, Scene, serve } from './scene.js';
+import {
+  GRACE,
+  HEARTBEAT,
+  holderAndLine,
+  isHeld,
+  LEASE,
+  RENEWAL,
+  TIME_LIMIT,
+  Scene,
+  serve,
+} from './scene.js';
 import { startSteppableServer, whyNotSteppable, type SteppableServer } from './steppable-server.js';
 
 type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
@@ -46,7 +56,7 @@ describeHere(
       const next = line[0]!;
       await scene.expectWithin(stepped, await next.granted(TIME_LIMIT), HEARTBEAT);
       // The reply to its next renewal tells the loser, at the latest.
-      await scene.expectWithin(stepped, await first.event('lost', TIME_LIMIT), HEARTBEAT);
+      await scene.expectWithin(stepped, await first.event('lost', TIME_LIMIT), RENEWAL);
       expect(next.find('granted')?.token).toBeGreaterThan(first.find('granted')?.token ?? NaN);
       heal();
       await first.release();

@@ -9,6 +9,7 @@ import {
   LEASE,
   MARGIN,
   PLAYS,
+  RENEWAL,
   playedWithoutStalls,
   TIME_LIMIT,
   Scene,
@@ -51,10 +52,10 @@ describe('a process that gets no turn', () => {
     const [first, next] = await holderAndLine('k', holder, other);
     for (let i = 0; i < 3; i += 1) {
       const { resume } = holder.stop();
-      await pause(LEASE - HEARTBEAT - MARGIN - 2 * SLACK);
+      await pause(LEASE - RENEWAL - MARGIN - 2 * SLACK);
       resume();
       expect(await isHeld(first)).toBe(true);
-      await pause(HEARTBEAT + SLACK); // it renews
+      await pause(RENEWAL + SLACK); // it renews
     }
     expect(first.find('lost')).toBeUndefined();
     expect(next!.find('granted')).toBeUndefined();

@@ -2,7 +2,7 @@ import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js
 import { InProcessClients } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { deferred } from '../support/waiting.js';
+import { deferred, pause } from '../support/waiting.js';
 
 describe('requests that are made in the same moment', () => {
   let clients: InProcessClients;
@@ -77,5 +77,63 @@ describe('requests that are made in the same moment', () => {
     expect(await waits[2]).toBe('left');
     await holder.release();
     expect(await Promise.all(waits)).toEqual([0, 1, 'left', 3, 4]);
+  });
+
+  describe('and are granted together', () => {
+    let proxy: TcpProxy;
+    beforeEach(async () => {
+      proxy = await TcpProxy.start(redisUrl());
+    });
+    afterEach(() => proxy.close());
+
+    /** A holder, and in line behind it: two of one client, whose messages pass the proxy, and one of the holder's client. */
+    const scene = async () => {
+      const { service } = await clients.start(proxy.url);
+      const { service: other } = await clients.start(redisUrl());
+      const holder = await other.acquire('k');
+      const leave = new AbortController();
+      const inLine = async (by: FairLockService, signal?: AbortSignal) => {
+        const queued = deferred<number>();
+        const granted = by.acquire('k', { onQueued: queued.resolve, ...(signal && { signal }) });
+        granted.catch(() => undefined);
+        await queued.promise;
+        return { granted };
+      };
+      const first = await inLine(service, leave.signal);
+      const second = await inLine(service);
+      const last = await inLine(other);
+      return { holder, leave, first, second, last };
+    };
+
+    test('wait on if the first of them gives up while the message is under way', async () => {
+      const { holder, leave, first, second, last } = await scene();
+      const message = proxy.messages({ deliver: false, again: [200] });
+      await holder.release();
+      await message.hit();
+      leave.abort();
+      await expect(first.granted).rejects.toMatchObject({ code: 'ABORTED' });
+      const lock = await last.granted;
+      let isServed = false;
+      void second.granted.then(() => (isServed = true));
+      await pause(400);
+      expect([isServed, lock.state]).toEqual([false, 'held']);
+      await lock.release();
+      await (await second.granted).release();
+    });
+
+    test('hold the lock in turn although the message comes twice', async () => {
+      const { holder, first, second, last } = await scene();
+      const message = proxy.messages({ again: [100] });
+      await holder.release();
+      await (await first.granted).release();
+      const lock = await second.granted;
+      await message.hit();
+      let isServed = false;
+      void last.granted.then(() => (isServed = true));
+      await pause(300);
+      expect([isServed, lock.state]).toEqual([false, 'held']);
+      await lock.release();
+      await (await last.granted).release();
+    });
   });
 });

@@ -29,12 +29,8 @@ function judge({ number, events: files, log, context, lease, livenessWindow }: R
   // The server, which does not tell its stalls, may stand still after those who release and wait.
   // A process that is killed may have been granted a free lock, for a whole lease, before it could say so.
   const unsubscribed = lease - livenessWindow;
-  // The dead of the round before last may still wait in line. If all are silent, R7 lets them have one more window.
   const wakeUp = (gap: Gap): number =>
-    usual.wakeUp(gap) +
-    gap.stalled +
-    (gap.faults.some(({ kind }) => kind === 'killed') ? unsubscribed : 0) +
-    (gap.first ? livenessWindow : 0);
+    usual.wakeUp(gap) + gap.stalled + (gap.faults.some(({ kind }) => kind === 'killed') ? unsubscribed : 0);
   const report = checkWithLog(events, readFileSync(log, 'utf8'), { ...usual, wakeUp, highestTokens });
   highestTokens = report.highestTokens;
   const lives = [...livesOf(events, new Faults(events)).values()];
@@ -45,7 +41,7 @@ function judge({ number, events: files, log, context, lease, livenessWindow }: R
     timeouts: report.timeouts,
     errors: report.errors,
     lost: report.lost,
-    excused: report.excused,
+    excuses: report.excuses,
     broken: broken(report),
     explanation: explain(report, events),
     worstRecoveryMs: {

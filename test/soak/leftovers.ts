@@ -22,11 +22,10 @@ export async function lookForTtls(admin: Redis, lab: Lab): Promise<number> {
 export async function lookForWeights(admin: Redis, lab: Lab): Promise<void> {
   for (const name of await keysOf(admin, lab)) {
     const fields: Record<string, string> = await admin.hgetall(name).catch(() => ({})); // it is no hash
-    if (!fields['state']?.startsWith('shared')) continue;
+    if (fields['used'] === undefined) continue;
     const holds = Object.entries(fields)
-      .filter(([field]) => field.startsWith('held:'))
-      .flatMap(([, record]) => [...record.matchAll(/,\d+:(\d+):\d*:\d+:k?\d*/g)])
-      .reduce((sum, [, weight]) => sum + Number(weight), 0);
+      .filter(([field]) => field.startsWith('h:'))
+      .reduce((sum, [, hold]) => sum + Number(/^\d+ \d+ p(\d+)/.exec(hold)?.[1] ?? 1), 0);
     const says = Number(fields['used']);
     if (says !== holds)
       lab.history.add({ at: stamp(), worker: 'test', type: 'weightLost', name, says, holds });

@@ -58,13 +58,13 @@ function onProgress({
   lost,
   timeouts,
   errors,
-  excused,
+  excuses,
   ok,
 }: Totals): void {
   const seconds = (Number(process.hrtime.bigint()) - begun) / 1e9;
   process.stderr.write(
     `${seconds.toFixed(0)} s, round ${rounds}: ${grants} grants (${(grants / seconds).toFixed(0)}/s, ${localGrants} local), ` +
-      `${faults['kill'] ?? 0} kills, ${lost} lost, ${timeouts} timeouts, ${errors} errors, ${excused} excused` +
+      `${faults['kill'] ?? 0} kills, ${lost} lost, ${timeouts} timeouts, ${errors} errors, excused: ${JSON.stringify(excuses)}` +
       `${ok ? '' : ', BROKEN'}\n`,
   );
 }

@@ -1,5 +1,5 @@
 import { stamp } from '../support/history/events.js';
-import type { Violation } from '../support/history/report.js';
+import type { Excuse, Violation } from '../support/history/report.js';
 import type { Verdict } from './verdict.js';
 
 /** What came of a campaign so far. */
@@ -16,17 +16,21 @@ export class Totals {
   timeouts = 0;
   errors = 0;
   lost = 0;
-  excused = 0;
+  /** What was not in order, by the reason for which that is not promised. */
+  readonly excuses: Partial<Record<Excuse, number>> = {};
   seconds = 0;
 
   constructor(readonly seed: number) {}
 
   add(verdict: Verdict): void {
     this.rounds += 1;
-    for (const count of ['grants', 'localGrants', 'timeouts', 'errors', 'lost', 'excused'] as const) {
+    for (const count of ['grants', 'localGrants', 'timeouts', 'errors', 'lost'] as const) {
       this[count] += verdict[count];
     }
     for (const [invariant, times] of Object.entries(verdict.broken)) this.count(Number(invariant), times);
+    for (const [excuse, times] of Object.entries(verdict.excuses) as [Excuse, number][]) {
+      this.excuses[excuse] = (this.excuses[excuse] ?? 0) + times;
+    }
     for (const [row, ms] of Object.entries(verdict.worstRecoveryMs)) {
       this.worstRecoveryMs[row] = Math.max(this.worstRecoveryMs[row] ?? 0, Math.round(ms));
     }
@@ -67,7 +71,7 @@ export class Totals {
       faults: Object.values(this.faults).reduce((sum, times) => sum + times, 0),
       kills: kill,
       localGrants: this.localGrants,
-      excused: this.excused,
+      excuses: this.excuses,
       processes: this.processes,
       seconds: Math.round(this.seconds),
     };

@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { HistoryEvent } from '../support/history/events.js';
+import type { Excuses } from '../support/history/report.js';
 
 const RUN = fileURLToPath(new URL('run.mjs', import.meta.url));
 
@@ -25,7 +26,7 @@ export interface Verdict {
   readonly timeouts: number;
   readonly errors: number;
   readonly lost: number;
-  readonly excused: number;
+  readonly excuses: Excuses;
   /** How often each invariant was broken, and the first of these at length. */
   readonly broken: Readonly<Record<number, number>>;
   readonly explanation: string;

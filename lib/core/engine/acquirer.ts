@@ -43,7 +43,7 @@ export class Acquirer {
       for (const target of targets) taken.push(await this.acquire(target, call));
       // A hold may have been lost while the flow waited for the next key.
       for (const { grant } of taken) refuseIfLost(grant);
-      for (const { grant } of taken) if (grant.call === call) grant.limit();
+      for (const { grant } of taken) if (grant.call === call) grant.limit(true);
     } catch (error) {
       await endInReverse(taken);
       throw error;
@@ -92,7 +92,8 @@ export class Acquirer {
     this.mixedKinds.check(target, call.options.label);
     const { leaseTime, holdAtLeast, maxQueue, label } = call.options;
     const waitTime = Math.max(0, call.deadline - performance.now());
-    const request = { key, waitTime, leaseTime, alone: holdAtLeast > 0, maxQueue, share, label };
+    const lease = call.taken ? undefined : leaseTime;
+    const request = { key, waitTime, leaseTime: lease, alone: holdAtLeast > 0, maxQueue, share, label };
     const wait = this.beginWait<Grant>(request, call);
     let granted: Grant;
     try {
@@ -112,7 +113,7 @@ export class Acquirer {
       emit({ type: 'granted', key, lock: call.options.lock, token: granted.token });
     }
     const grant = this.grants.add(granted, target, call);
-    if (!call.taken) grant.limit();
+    if (!call.taken) grant.limit(false);
     return new Hold(grant, request);
   }
 

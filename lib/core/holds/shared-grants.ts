@@ -38,6 +38,8 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
   lines: Set<{ fail(error: Error): void }> | undefined;
   /** When it was granted, on the monotonic clock. */
   readonly since = performance.now();
+  /** Its lease was renewed at first and ends at a bound now, of which the store does not know. */
+  isBounded = false;
   private pastMaxHold = false;
 
   constructor(
@@ -85,11 +87,17 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     return this.lease.lostError ? 'lost' : 'released';
   }
 
-  /** All keys of its call are held: `maxHold` counts from now. */
-  limit(): void {
-    const { maxHold } = this.call.options;
-    if (maxHold < Infinity && !this.lease.lostError)
-      this.keeper.timers.schedule(this, performance.now() + maxHold);
+  /**
+   * All keys of its call are held: `maxHold` counts from now, and so does `leaseTime` if the call took several keys. Until now their leases were
+   * renewed, since the first would otherwise run down while the call waited for the last.
+   */
+  limit(several: boolean): void {
+    const { maxHold, leaseTime = Infinity } = this.call.options;
+    if (this.lease.lostError) return;
+    this.isBounded = several && leaseTime < Infinity;
+    if (this.isBounded) this.lease.limit(leaseTime);
+    const most = this.isBounded ? Math.min(maxHold, leaseTime) : maxHold;
+    if (most < Infinity) this.keeper.timers.schedule(this, performance.now() + most);
   }
 
   /** One of its holds has ended. Releases the grant if it was the last; resolves when the release is done. */
@@ -107,8 +115,15 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     return this.granted.release(this.keep);
   }
 
-  /** `maxHold` is over: stops renewing, so that a hung section cannot hold for ever. */
+  /** `maxHold` has elapsed: stops renewing, so that a hung section cannot hold for ever. Or the bound of its lease has. */
   onDue(): void {
+    const { maxHold, leaseTime = Infinity } = this.call.options;
+    if (this.isBounded && leaseTime <= maxHold) {
+      const left = this.lease.remaining();
+      // Looking at the state notices the loss.
+      if (this.lease.state !== 'lost') this.keeper.timers.schedule(this, performance.now() + left);
+      return;
+    }
     this.pastMaxHold = true;
     const why = `it was held for longer than maxHold (${this.call.options.maxHold} ms)`;
     if (this.lease.remaining() < Infinity) {
@@ -140,6 +155,7 @@ export class SharedGrants {
       emit({ type: 'lost', key: grant.key, lock: call.options.lock, why: error.why });
       for (const line of grant.lines ?? []) line.fail(error);
       this.warnOf(grant, error.details);
+      if (grant.isBounded) void grant.release();
     });
     return grant;
   }

@@ -35,8 +35,8 @@ export interface CallOptions {
    */
   waitTime?: number | undefined;
   /**
-   * A fixed lease in ms that is never renewed: 1 or more. Default: none, the lease is renewed until the release. Without effect on a
-   * nested request, which lives on the lease of the outermost hold.
+   * A fixed lease in ms that is never renewed: 1 or more. Default: none, the lease is renewed until the release. With several keys it counts
+   * from when all are held. Without effect on a nested request, which lives on the lease of the outermost hold.
    */
   leaseTime?: number | undefined;
   /**

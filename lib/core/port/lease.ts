@@ -44,6 +44,8 @@ export class Lease {
   private renewingStoppedListener: (() => void) | undefined;
   private interruption: Error | undefined;
   private controller: AbortController | undefined;
+  /** It ends after that many ms, however often it is renewed. */
+  private bound: { readonly since: Instant; readonly left: number } | undefined;
   /** Calls all listeners of `onLost`. Nested calls, because a list for each lease would cost more. */
   private lostListener: ((error: LockLostError) => void) | undefined;
 
@@ -67,7 +69,13 @@ export class Lease {
   /** Milliseconds for which the holder may still act; 0 when lost or released. */
   remaining(): number {
     if (!this.active) return 0;
-    return this.left === Infinity ? Infinity : Math.max(0, this.left - elapsedSince(this.since));
+    const left = this.left === Infinity ? Infinity : this.left - elapsedSince(this.since);
+    return Math.max(0, this.bound ? Math.min(left, this.bound.left - elapsedSince(this.bound.since)) : left);
+  }
+
+  /** It ends `left` ms from now at the latest: renewals do not change that. */
+  limit(left: number): void {
+    this.bound = { since: now(), left };
   }
 
   /** Why it was lost; undefined while it is not. */
@@ -87,7 +95,7 @@ export class Lease {
   renew(since: Instant, left: number): void {
     if (this.state === 'lost' || !this.active) return;
     const renewedLeft = left - elapsedSince(since);
-    if (renewedLeft >= this.remaining()) {
+    if (renewedLeft >= this.left - elapsedSince(this.since)) {
       this.since = since;
       this.left = left;
     }

@@ -91,7 +91,10 @@ export class Asks {
     const { lock } = this;
     const [what, first, second] = words;
     // What became of it since the command was sent counts more (rule 6).
-    if (request.state !== 'asking') return;
+    if (request.state !== 'asking') {
+      if (request.state === 'over' && (what === 'line' || what === 'held')) this.giveUp(request);
+      return;
+    }
     switch (what) {
       case 'line':
         request.ticket = first!;
@@ -113,15 +116,22 @@ export class Asks {
   private failed(group: readonly Request[], error: unknown): void {
     const failure = toCommandFailure(error);
     for (const request of group) {
+      if (failure.effect === 'unknown') request.isCopied = true;
+      if (request.state === 'over' && request.isCopied) this.giveUp(request);
       if (request.state !== 'asking') continue;
       if (request.ticket !== '' && failure.retriable) {
         this.add(request, Math.min(failure.retryAfter, 1_000));
         continue;
       }
-      if (request.ticket !== '' || failure.effect === 'unknown') {
-        void this.lock.done(request.id, { how: 'mark', about: request.about });
-      }
+      if (request.ticket !== '' || request.isCopied) this.giveUp(request);
       this.lock.end(request, failure.error);
     }
+  }
+
+  /** The request is over, and Redis may not know it. */
+  private giveUp(request: Request): void {
+    if (this.holds.isHead(request)) return;
+    const { id, about, isCopied, fixed } = request;
+    void this.lock.done(id, { how: isCopied ? 'mark' : 'why', about }, undefined, fixed);
   }
 }

@@ -103,7 +103,7 @@ export class Commands {
   }
 
   /**
-   * Repeated until it is answered or its lease has expired. `ended` gets the answer, if there was one.
+   * Repeated until it is answered or `lease` ms have passed. `ended` gets the answer, if there was one.
    *
    * @returns when it has ended, or one command timeout has passed; never rejects
    */
@@ -111,9 +111,10 @@ export class Commands {
     keys: LockKeys,
     id: string,
     how: How | undefined,
+    lease: number,
     ended: (reply?: Reply | Usual) => void,
   ): Promise<void> {
-    const { lease, commandTimeout } = this.times;
+    const { commandTimeout } = this.times;
     const what = this.scripts.done;
     const values = how ? [id, 'about' in how ? how.about : '', how.how, 'ms' in how ? how.ms : ''] : [id];
     // Sent after an acquire on the same connection, it is carried out after it; on another one it may not be (rule 8).

@@ -1,5 +1,6 @@
 import type { LockTimeoutError } from '../../core/errors/errors.js';
 import { elapsedSince, Lease, safetyMargin, type Instant } from '../../core/port/lease.js';
+import type { How } from './commands.js';
 import type { LockCore } from './lock-core.js';
 import { MOST_MISSED } from './refusals.js';
 import type { Granted } from './reply.js';
@@ -10,8 +11,8 @@ const FIRST_RENEWAL = 100;
 
 /** Neighbours in line that Redis granted together; they hold the lock one after the other (rule 9). */
 interface Batch {
-  /** The id under which Redis keeps it: that of its first request. */
-  readonly id: string;
+  /** Its first request, under whose id Redis keeps it. */
+  readonly head: Request;
   /** Its lease, which one hands to the next, as a command confirmed it last. */
   since: Instant;
   left: number;
@@ -53,20 +54,25 @@ export class Holds {
       return;
     }
     const [head] = all;
-    // Such a grant was told before.
-    if (head && !wanted.includes(head)) return;
-    if (wanted.length === 0) return this.giveBack(granted.sequences[0]!);
-    if (all.length === 1) return this.enterNew(head!, granted.token, told);
+    // A batch that was told before may still be held under the name of its first request.
+    if (this.batch?.head.sequence === granted.sequences[0]) return;
+    if (!head) {
+      // Redis ends this grant when it hears that its head has given up. Those behind it ask again.
+      for (const request of wanted) if (request?.state === 'waiting') this.lock.askAgain(request);
+      return this.giveBack(granted.sequences[0]!);
+    }
+    // Such a grant was told before, or Redis has told since that it is over.
+    if (!wanted.includes(head) || granted.token <= head.told) return;
+    if (all.length === 1) return this.enterNew(head, granted.token, told);
     this.endBatch();
     const rest = all.flatMap((request, i) =>
       request && wanted.includes(request) ? { request, token: granted.token + i } : [],
     );
     for (const { request } of rest) this.lock.move(request, 'next');
-    const id = this.lock.idOf(granted.sequences[0]!);
     const { since, left } = told;
     const grantedAt = performance.now();
-    this.batch = { id, since, left, isConfirmed: false, grantedAt, present: undefined, rest };
-    if (!this.serveNext(told.isMessage)) void this.lock.done(id);
+    this.batch = { head, since, left, isConfirmed: false, grantedAt, present: undefined, rest };
+    if (!this.serveNext(told.isMessage)) void this.lock.done(head.id);
   }
 
   /** As `enter`, for a grant whose lease begins now: a fixed one in its full length. */
@@ -122,8 +128,8 @@ export class Holds {
   /** A request whose grant is not confirmed is given up. */
   giveUp(request: Request): void {
     if (this.batch?.present?.request !== request) return void this.lock.done(request.hold);
-    const { id } = this.batch;
-    if (!this.serveNext(true)) void this.lock.done(id);
+    const { head } = this.batch;
+    if (!this.serveNext(true)) void this.lock.done(head.id);
   }
 
   /** The section of a held request has ended. A lost grant is not kept. */
@@ -132,17 +138,25 @@ export class Holds {
     const isKept = request.state === 'held' && request.lease.end();
     const turn = batch?.present?.request === request ? batch.present : undefined;
     this.lock.move(request, 'over');
+    const { hold, fixed } = request;
+    const head = turn && batch ? batch.head : request;
+    if (request !== head && request.isCopied) void this.lock.done(request.id, markOf(request));
     // The rest of a lease that is not renewed any more may be too short for the next.
-    const { id, hold, about, isCopied } = request;
-    const mark = isCopied ? ({ how: 'mark', about } as const) : undefined;
-    if (turn && mark && id !== hold) void this.lock.done(id, mark);
     if (turn && isKept && keep === undefined && !request.isStopped && this.serveNext())
       return Promise.resolve();
     if (turn) this.endBatch();
-    if (!isKept || keep === undefined) return this.lock.done(hold, id === hold ? mark : undefined);
+    if (!isKept || keep === undefined) {
+      return this.lock.done(hold, hold === head.id ? markOf(head) : undefined, undefined, fixed);
+    }
     // Redis counts from the grant of the batch, the holder from its turn.
     const waitedForTurn = turn && batch ? turn.since - batch.grantedAt : 0;
-    return this.lock.done(request.hold, { how: 'keep', ms: Math.ceil(keep + waitedForTurn) });
+    const ms = Math.ceil(keep + waitedForTurn);
+    return this.lock.done(hold, { how: 'keep', ms }, undefined, fixed);
+  }
+
+  /** Whether Redis has the hold of a batch under the id of this request: that the request is over says nothing of it. */
+  isHead(request: Request): boolean {
+    return this.batch?.head === request;
   }
 
   /** Redis has ended the hold. */
@@ -187,7 +201,7 @@ export class Holds {
     for (let next = batch?.rest.shift(); batch && next; next = batch.rest.shift()) {
       const { request, token } = next;
       if (request.state !== 'next') continue;
-      request.hold = batch.id;
+      request.hold = batch.head.id;
       if (batch.present) request.present = `${token} ${request.about}`;
       batch.present = { request, since: performance.now() };
       this.enter(request, token, { ...batch, isMessage });
@@ -221,4 +235,9 @@ export class Holds {
     if (this.batch?.present?.request === request) this.endBatch();
     this.lock.plan();
   }
+}
+
+/** A copy of its acquire may still be under way, and is to do nothing (rule 8). */
+function markOf({ isCopied, about }: Request): How | undefined {
+  return isCopied ? { how: 'mark', about } : undefined;
 }

@@ -25,11 +25,11 @@ export function overdue(lock: LockCore, holds: Holds, request: Request): void {
 
 /** A request ends without the lock, and Redis is told. Has no effect on one that is held, or over. */
 export function refuse(lock: LockCore, holds: Holds, request: Request, why: Why | Error): void {
-  const { state, id, about } = request;
+  const { state, id, fixed } = request;
   if (state === 'held' || state === 'lost' || state === 'over') return;
   lock.end(request, why);
   if (state === 'confirming') holds.giveUp(request);
-  else if (request.askedAt && state !== 'next') void lock.done(id, howToEnd(request));
+  else if (request.askedAt && state !== 'next') void lock.done(id, howToEnd(request), undefined, fixed);
   lock.plan();
 }
 

@@ -45,8 +45,10 @@ export interface LockCore {
   /**
    * The request is over: Redis passes its lock or place on. Resolves when that is answered, or was not for one command timeout; it is
    * repeated until then, or until the lease has expired.
+   *
+   * @param fixed the lease of the request, ms, if it has one of its own
    */
-  done(id: string, how?: How, answered?: (reply: Reply) => void): Promise<void>;
+  done(id: string, how?: How, answered?: (reply: Reply) => void, fixed?: number): Promise<void>;
   idOf(sequence: number): string;
   /** Sets the timer for what is due next. Called after each event. */
   plan(): void;

@@ -207,9 +207,10 @@ export class Lock implements LockCore, RequestOwner, TimedTask {
     request.wait.refuse(why instanceof Error ? why : refusal(request, why, blocker));
   }
 
-  done(id: string, how?: How, answered?: (reply: Reply) => void): Promise<void> {
+  done(id: string, how?: How, answered?: (reply: Reply) => void, fixed = 0): Promise<void> {
     this.underWay += 1;
-    return this.client.commands.done(this.keys, id, how, (reply) => {
+    const lease = Math.max(fixed, this.client.times.lease);
+    return this.client.commands.done(this.keys, id, how, lease, (reply) => {
       this.underWay -= 1;
       if (reply && !('usual' in reply)) {
         this.note(reply, false);

@@ -50,7 +50,7 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
   isReported = true;
   /** Whether heartbeats only ask for its lease and do not renew it. */
   isStopped = false;
-  /** Whether its acquire was sent more than once, so that a copy may still be under way (rule 8). */
+  /** Whether its acquire was sent more than once, or not answered, so that a copy may still be under way (rule 8). */
   isCopied = false;
   /** Whether its caller was told its place in line. */
   isPlaced = false;

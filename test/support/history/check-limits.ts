@@ -9,6 +9,8 @@ export interface CheckLimits {
   readonly window: number;
   /** How often a holder looks whether it still holds. */
   readonly renewal: number;
+  /** How often a waiter looks whether it still waits. */
+  readonly heartbeat: number;
   /** Within what time a free lock has to be given to a live waiter. */
   readonly wakeUp: (gap: Gap) => number;
   /** From histories of the same locks before this one. */
@@ -40,7 +42,8 @@ export function usualLimits(lease: number, window: number): CheckLimits {
   return {
     lease,
     window,
-    renewal: Math.min(lease, window) / 3,
+    renewal: lease / 3,
+    heartbeat: window / 3,
     wakeUp: (gap) => SLACK + gap.stalled + awayIn(gap) + gap.faults.length * window,
   };
 }

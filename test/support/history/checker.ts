@@ -7,7 +7,7 @@ import { livesOf, type Life } from './lives.js';
 import { inversions } from './order.js';
 import { enteredEarly, overTheRule, partByKind, sharedInversions } from './sharing.js';
 import { badNesting } from './reentrancy.js';
-import type { Report } from './report.js';
+import { countExcuses, type Report } from './report.js';
 import { stallsOf, standstills } from './stalls.js';
 import type { CheckLimits } from './check-limits.js';
 import { lostWakeUps } from './wake-ups.js';
@@ -22,16 +22,18 @@ export function check(events: readonly HistoryEvent[], limits: CheckLimits): Rep
   const { plain, shared } = partByKind(lives);
   const exclusion = overlaps(plain, faults, limits);
   const stalls = stallsOf(events);
-  const unreachable = new Faults([...events, ...standstills(stalls, limits.window, limits.renewal)]);
+  const unreachable = new Faults([...events, ...standstills(stalls, limits.window, limits.heartbeat)]);
   const order = inversions(plain, unreachable, limits);
   const sharedOrder = sharedInversions(shared, stalls, unreachable, limits);
+  const tokens = tokenRegressions(plain, faults, stalls, limits.highestTokens);
+  const excuses = countExcuses(order.excuses, sharedOrder.excuses, tokens.excuses);
   const wakeUps = lostWakeUps(plain, events, stalls, faults, limits);
   return {
     violations: [
       ...exclusion.violations,
       ...overTheRule(shared, faults, limits),
       ...enteredEarly(plain, faults),
-      ...tokenRegressions(plain, faults, stalls, limits.highestTokens),
+      ...tokens.violations,
       ...order.violations,
       ...sharedOrder.violations,
       ...wakeUps.violations,
@@ -49,7 +51,8 @@ export function check(events: readonly HistoryEvent[], limits: CheckLimits): Rep
     errors: sum(lives, (life) => refusals(life, 'error')),
     lost: lives.filter((life) => life.lost).length,
     nested: sum(lives, (life) => life.children.size),
-    excused: order.excused + sharedOrder.excused,
+    excused: sum(Object.values(excuses), (times) => times),
+    excuses,
     fencedOverlaps: exclusion.fenced,
     worstWakeUp: wakeUps.worst,
     highestTokens: highestTokens(lives, limits.highestTokens),
@@ -60,6 +63,6 @@ function refusals(life: Life, type: 'timeout' | 'aborted' | 'error'): number {
   return life.refusals.filter((refusal) => refusal.type === type).length;
 }
 
-function sum(lives: readonly Life[], of: (life: Life) => number): number {
-  return lives.reduce((total, life) => total + of(life), 0);
+function sum<T>(all: readonly T[], of: (one: T) => number): number {
+  return all.reduce((total, one) => total + of(one), 0);
 }

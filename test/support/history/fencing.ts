@@ -1,6 +1,6 @@
 import type { Faults } from './faults.js';
 import { grantedByKey, type Life } from './lives.js';
-import type { Violation } from './report.js';
+import type { Excuse, Violation } from './report.js';
 import { wasToldLate, type Stall } from './stalls.js';
 
 /** By key, from histories of the same locks before this one; they may overlap with it. */
@@ -9,15 +9,16 @@ export type HighestTokens = ReadonlyMap<string, { readonly token: number; readon
 /**
  * Invariant 2: tokens rise strictly in grant order, whatever happened to the server. Where a fault took the lock away from
  * a client that learns late that it had it, or whose process stood still before it told of it, the order of two grants is only known if it
- * asked when the other had been granted.
+ * asked when the other had been granted. Excused, and counted apart, after the server's clock was set back while the lock was unused.
  */
 export function tokenRegressions(
   lives: Iterable<Life>,
   faults: Faults,
   stalls: readonly Stall[],
   before: HighestTokens = new Map(),
-): Violation[] {
+): { violations: Violation[]; excuses: Excuse[] } {
   const found: Violation[] = [];
+  const excuses: Excuse[] = [];
   for (const [key, granted] of grantedByKey(lives)) {
     const fenced = granted.filter((life) => life.token !== null);
     let highest: Life | undefined;
@@ -35,7 +36,9 @@ export function tokenRegressions(
         const same = tokenOf(life) === tokenOf(highest);
         const mayBeOlder =
           faults.taking(key, life.sent.at, life.grantedAt) !== undefined || wasToldLate(life, stalls, faults);
-        if (same || orderIsKnown || !mayBeOlder) {
+        if (wasSetBackUnused(key, highest, life, faults)) {
+          excuses.push('clockSetBack');
+        } else if (same || orderIsKnown || !mayBeOlder) {
           found.push({
             invariant: 2,
             sentence: `the token of ${life.name} for ${key} is not above that of ${highest.name}, which was granted before`,
@@ -46,7 +49,15 @@ export function tokenRegressions(
       if (!highest || tokenOf(life) > tokenOf(highest)) highest = life;
     }
   }
-  return found;
+  return { violations: found, excuses };
+}
+
+/** The clock was set since the grant of `highest`, and the lock, which keeps its last token only while it is used, was at rest since. */
+function wasSetBackUnused(key: string, highest: Life, life: Life, faults: Faults): boolean {
+  return (
+    highest.endsAt < life.sent.at &&
+    faults.felt(key, highest.grantedAt, life.grantedAt, 0).some(({ kind }) => kind === 'clockStepped')
+  );
 }
 
 export function highestTokens(lives: Iterable<Life>, before: HighestTokens = new Map()): HighestTokens {

@@ -1,30 +1,32 @@
 import { NS_PER_MS, type Fault } from './events.js';
 import type { Faults } from './faults.js';
 import { livesByKey, type Life } from './lives.js';
-import type { Violation } from './report.js';
+import type { Excuse, Violation } from './report.js';
 import { SLACK, type CheckLimits } from './check-limits.js';
+
+/** How long what was healed may be felt by a client: its next heartbeat puts its request back into its place. */
+const linger = ({ heartbeat }: CheckLimits): number => heartbeat + SLACK;
 
 /**
  * Invariant 3: if A's place in line was acknowledged before B asked, A is granted first, unless it gave up before.
- * Judged by real time, never by tickets. Excused, and counted apart, while a fault kept A's client from being reached. That the server
- * was away for all, and came back with its data, is an excuse only if a newcomer may have called first (docs/protocol.md, known limits).
+ * Judged by real time, never by tickets. What is not promised is excused, and counted apart.
  */
 export function inversions(
   lives: Iterable<Life>,
   faults: Faults,
   limits: CheckLimits,
-): { violations: Violation[]; excused: number } {
+): { violations: Violation[]; excuses: Excuse[] } {
   const violations: Violation[] = [];
-  let excused = 0;
+  const excuses: Excuse[] = [];
   for (const [key, ofKey] of livesByKey(lives)) {
     const granted = ofKey.filter((life) => life.granted).sort((a, b) => a.grantedAt - b.grantedAt);
     for (const [late, early, lastGrant] of passedOver(ofKey, granted)) {
       if (!early.granted && begunBefore(early, late, limits.begun)) continue;
       // When the lock went to the later one it had asked, and the one granted before was no longer the last.
       const from = Math.max(late.sent.at, lastGrant);
-      const felt = faults.felt(key, from, late.grantedAt, limits.window + SLACK, early.worker);
-      if (felt.some((fault) => fault.kind !== 'serverAway' || newcomerWasFirst(fault, ofKey, late, limits))) {
-        excused += 1;
+      const excuse = excuseFor(early, ofKey, from, late.grantedAt, faults, limits);
+      if (excuse) {
+        excuses.push(excuse);
         continue;
       }
       violations.push({
@@ -34,19 +36,54 @@ export function inversions(
       });
     }
   }
-  return { violations, excused };
+  return { violations, excuses };
 }
 
-/** An outage in which waiters may have been silent for a window, and one that did not wait before asked before they were served. */
-function newcomerWasFirst(outage: Fault, ofKey: readonly Life[], late: Life, limits: CheckLimits): boolean {
-  const { at, until } = outage;
-  if ((until - at) / NS_PER_MS + limits.renewal < limits.window) return false;
-  const waited = new Set(
-    ofKey.filter((life) => life.inLineAt <= at && life.waitsUntil > at).map(({ worker }) => worker),
-  );
-  return ofKey.some(
-    ({ sent, worker, inLineAt }) => inLineAt > at && sent.at <= late.grantedAt && !waited.has(worker),
-  );
+/** Why `early` may have been passed over when the lock went to another one between two stamps; undefined: it must not. */
+export function excuseFor(
+  early: Life,
+  ofKey: readonly Life[],
+  from: number,
+  to: number,
+  faults: Faults,
+  limits: CheckLimits,
+): Excuse | undefined {
+  const felt = faults.felt(early.key, from, to, linger(limits), early.worker);
+  const found = new Set(felt.map((fault) => excuseOf(fault, limits)));
+  if (wasInBatch(early, ofKey, from - linger(limits) * NS_PER_MS, to)) found.add('batchEnded');
+  return EXCUSES.find((excuse) => found.has(excuse));
+}
+
+/** Of several reasons the first is counted. */
+const EXCUSES: readonly Excuse[] = ['dataLost', 'outage', 'unreachable', 'batchEnded'];
+
+function excuseOf({ kind, at, until }: Fault, { window, heartbeat }: CheckLimits): Excuse | undefined {
+  switch (kind) {
+    case 'dataLost':
+    case 'serverDown':
+      return 'dataLost';
+    case 'serverAway':
+      // A client that was about to call may have been silent for a window by then. A shorter one breaks all subscriptions.
+      return (until - at) / NS_PER_MS + heartbeat >= window ? 'outage' : 'unreachable';
+    case 'clockStepped':
+      // By a clock that is set forward all have been silent for so long.
+      return 'outage';
+    case 'cut':
+    case 'stopped':
+      return 'unreachable';
+    case 'forced':
+      return 'batchEnded';
+    case 'killed':
+      return undefined;
+  }
+}
+
+/** Whether a lease that the process of `early` had of this lock was lost between two stamps: `early` may have been in one batch with it. */
+function wasInBatch(early: Life, ofKey: readonly Life[], from: number, to: number): boolean {
+  return ofKey.some(({ worker, lost, looks }) => {
+    const at = lost?.at ?? looks.find((look) => !look.held)?.at ?? Infinity;
+    return worker === early.worker && at >= from && at <= to;
+  });
 }
 
 /** By the sections' own log. */

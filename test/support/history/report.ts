@@ -4,6 +4,26 @@ import type { HighestTokens } from './fencing.js';
 /** The number under which test design lists what must hold of every history. */
 export type Invariant = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12;
 
+/**
+ * What is not promised (docs/reliability.md), and so no violation:
+ *
+ * - `outage`: the order over an outage that is longer than a liveness window
+ * - `unreachable`: the order while several subscriptions are broken at once, or while a client cannot be reached
+ * - `clockSetBack`: the tokens after the clock of the server was set back while the lock was unused
+ * - `dataLost`: the order over a loss of data, or a failover that may have lost some
+ * - `batchEnded`: the order behind a batch that was released by force, or whose lease expired: its requests without a turn ask again
+ */
+export type Excuse = 'outage' | 'unreachable' | 'clockSetBack' | 'dataLost' | 'batchEnded';
+
+/** How often each was needed. */
+export type Excuses = Readonly<Partial<Record<Excuse, number>>>;
+
+export function countExcuses(...all: readonly Excuse[][]): Excuses {
+  const times: Partial<Record<Excuse, number>> = {};
+  for (const excuse of all.flat()) times[excuse] = (times[excuse] ?? 0) + 1;
+  return times;
+}
+
 /** What a history broke, and the events that show it. */
 export interface Violation {
   readonly invariant: Invariant;
@@ -21,8 +41,10 @@ export interface Report {
   readonly errors: number;
   readonly lost: number;
   readonly nested: number;
-  /** Passed over, but only while a fault kept its client from being reached; no violations. */
+  /** What was not in order and is not promised either; no violations. */
   readonly excused: number;
+  /** The same, by reason. */
+  readonly excuses: Excuses;
   /** Held at the same time after a fault took the lock from its holder, the later one with the higher token; no violations. */
   readonly fencedOverlaps: number;
   /** The longest time, in ms, for which a live waiter waited for a lock that was not held. */

@@ -62,6 +62,16 @@ export class Script {
     return this.worker(at, 'test', 'fault', { kind, until: until * NS_PER_MS, ...to });
   }
 
+  /** The requests `names` are of one process. */
+  ofOneProcess(...names: string[]): this {
+    const [first] = names;
+    for (const [i, event] of this.events.entries()) {
+      if ('request' in event && names.includes(event.request))
+        this.events[i] = { ...event, worker: `w-${first}` };
+    }
+    return this;
+  }
+
   check(): Report {
     return check(this.events, LIMITS);
   }

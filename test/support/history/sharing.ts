@@ -2,7 +2,8 @@ import type { Faults } from './faults.js';
 import { NS_PER_MS } from './events.js';
 import { excepted } from './exclusion.js';
 import { grantedByKey, livesByKey, type Life } from './lives.js';
-import type { Violation } from './report.js';
+import { excuseFor } from './order.js';
+import type { Excuse, Violation } from './report.js';
 import { CANARY, stalledFor, TEST, type Stall } from './stalls.js';
 import { SLACK, type CheckLimits } from './check-limits.js';
 
@@ -63,9 +64,9 @@ export function sharedInversions(
   stalls: readonly Stall[],
   faults: Faults,
   limits: CheckLimits,
-): { violations: Violation[]; excused: number } {
+): { violations: Violation[]; excuses: Excuse[] } {
   const violations: Violation[] = [];
-  let excused = 0;
+  const excuses: Excuse[] = [];
   for (const [key, ofKey] of livesByKey(lives)) {
     const inLine = ofKey.filter((life) => life.inLineAt < Infinity);
     for (const late of ofKey.filter((life) => life.granted)) {
@@ -79,10 +80,9 @@ export function sharedInversions(
           new Set([CANARY, TEST, early.worker]),
         );
         if (early.waitsUntil <= late.grantedAt + (SLACK + heardLate) * NS_PER_MS) continue;
-        if (
-          faults.felt(key, late.sent.at, early.waitsUntil, limits.window + SLACK, early.worker).length > 0
-        ) {
-          excused += 1;
+        const excuse = excuseFor(early, ofKey, late.sent.at, early.waitsUntil, faults, limits);
+        if (excuse) {
+          excuses.push(excuse);
           continue;
         }
         violations.push({
@@ -93,7 +93,7 @@ export function sharedInversions(
       }
     }
   }
-  return { violations, excused };
+  return { violations, excuses };
 }
 
 /**

@@ -61,11 +61,11 @@ export function wasToldLate(life: Life, stalls: readonly Stall[], faults: Faults
 
 /**
  * The times in which a process may have been silent for a whole `window`, since the machine let it, or those that have a part in all,
- * stand still for so much of it, at once or in parts, that its next heartbeat, due after `renewal`, came too late; ms. To the others it
+ * stand still for so much of it, at once or in parts, that its next heartbeat, due after `heartbeat`, came too late; ms. To the others it
  * is then as unreachable as a process that a test stopped.
  */
-export function standstills(stalls: readonly Stall[], window: number, renewal: number): Fault[] {
-  const silent = window - renewal;
+export function standstills(stalls: readonly Stall[], window: number, heartbeat: number): Fault[] {
+  const silent = window - heartbeat;
   const workers = new Set(stalls.map(({ worker }) => worker));
   return [...workers].flatMap((worker) => {
     const felt = stalls.filter((stall) => [worker, CANARY, TEST].includes(stall.worker));

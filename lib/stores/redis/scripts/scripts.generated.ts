@@ -423,10 +423,11 @@ close(lock)
 return reply(lock, client, answers)`] as const;
 
 export const done = ['done', 3, `if #ARGV == 1 and redis.call('HLEN', KEYS[1]) == 5 and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1
-and redis.call('EXISTS', KEYS[2]) == 0 then
+and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
 redis.call('DEL', KEYS[1])
 return 1
-end`, numberPart1, lockPart2, termsPart1, holdersPart1, strictPart1, passPart1, replyPart1, `local id, about, how = ARGV[1], ARGV[2] or '', ARGV[3] or ''
+end`, numberPart1, lockPart2, termsPart1, holdersPart1, strictPart1, passPart1, replyPart1, `local MANY = 100
+local id, about, how = ARGV[1], ARGV[2] or '', ARGV[3] or ''
 local client = string.match(id, '^[^:]+')
 redis.call('HDEL', KEYS[1], '')
 local time = redis.call('TIME')
@@ -468,6 +469,9 @@ end
 if how == 'mark' then
 redis.call('HSET', lock.hash, 'x:' .. id, lock.now + MARK)
 lock.life = math.max(lock.life, MARK)
+if redis.call('HLEN', lock.hash) > MANY then
+lock.ends = lock.now
+end
 end
 end
 expire(lock)
