@@ -6,7 +6,8 @@ const page = (text, link) => ({ text, link });
 /** `npm run docs` serves this site, `npm run docs -- build` builds it and fails on a dead link. */
 export default defineConfig({
   title: 'nestjs-fair-lock',
-  description: 'Fair, crash-safe, reentrant locks for NestJS on Redis',
+  description:
+    'Distributed locks for NestJS on Redis: mutex, semaphore, read/write lock, leader election; FIFO, crash-safe, with fencing tokens',
   lang: 'en',
   cleanUrls: true,
   head: [['link', { rel: 'icon', href: 'data:,' }]],
@@ -14,6 +15,7 @@ export default defineConfig({
   vite: { build: { chunkSizeWarningLimit: 2_000 } },
   // The pages are read in the repository and in the package too, where `README.md` is what a folder shows.
   rewrites: { 'decisions/README.md': 'decisions/index.md' },
+  ignoreDeadLinks: [/^\.\/\.\.\/bench\//], // in the repository only, see `nameCode`
   // GitHub's own colours for code, in the variants that have enough contrast.
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
@@ -37,14 +39,16 @@ export default defineConfig({
         items: [
           page('Getting started', '/getting-started'),
           page('How it works', '/how-it-works'),
-          page('Keys, methods, requests', '/locking'),
-          page('Nested calls', '/reentrancy'),
-          page('More than one at a time', '/sharing'),
+          page('Locking methods and requests', '/locking'),
           page('The service', '/service'),
+          page('Semaphores and read/write locks', '/sharing'),
+          page('Nested calls', '/reentrancy'),
+          page('Configuration', '/configuration'),
+          page('Choosing the times', '/times'),
+          page('Errors', '/errors'),
+          page('Custom responses', '/custom-responses'),
           page('Testing', '/testing'),
-          page('Options and errors', '/reference'),
-          page('Mistakes and their errors', '/errors'),
-          page('Errors on the wire', '/errors-on-the-wire'),
+          page('FAQ', '/faq'),
         ],
       },
       {
@@ -52,8 +56,8 @@ export default defineConfig({
         items: [
           page('Overview', '/recipes/'),
           page('An order route', '/recipes/orders'),
-          page('Cron jobs', '/recipes/cron'),
-          page('A leader', '/recipes/leader'),
+          page('Cron on one instance', '/recipes/cron'),
+          page('Leader election', '/recipes/leader'),
           page('Queue workers', '/recipes/queues'),
           page('Transactions', '/recipes/transactions'),
           page('Commands and events', '/recipes/cqrs'),
@@ -65,7 +69,7 @@ export default defineConfig({
       {
         text: 'To decide',
         items: [
-          page('Considerations', '/considerations'),
+          page('Reliability', '/reliability'),
           page('When not to use a lock', '/when-not-to-use-a-lock'),
           page('Comparison', '/comparison'),
           page('Migration', '/migration'),
@@ -78,17 +82,15 @@ export default defineConfig({
         items: [
           page('Checklist', '/production-checklist'),
           page('Troubleshooting', '/troubleshooting'),
-          page('Redis set-up', '/redis-setup'),
-          page('Choosing the times', '/times'),
+          page('When Redis is down', '/when-redis-is-down'),
+          page('Redis setup', '/redis-setup'),
+          page('Replicas and strict mode', '/replication'),
           page('Shutdown and restarts', '/shutdown'),
-          page('Sizing', '/sizing'),
-          page('Managed Redis', '/managed-redis'),
           page('Upgrading', '/upgrading'),
+          page('Sizing', '/sizing'),
           page('Observability', '/observability'),
           page('Command line', '/cli'),
-          page('Replicas and strict mode', '/replication'),
           page('One line with Java', '/redisson'),
-          page('Reliability', '/reliability'),
         ],
       },
       {
@@ -132,7 +134,7 @@ function linkNamedPages({ renderer }) {
 function nameCode({ renderer }) {
   const asLink = renderer.rules.link_open;
   renderer.rules.link_open = (tokens, index, ...rest) => {
-    const leadsToCode = /^\.\.\/(lib|test)\//.test(tokens[index].attrGet('href'));
+    const leadsToCode = /^\.\.\/(lib|test|bench)\//.test(tokens[index].attrGet('href'));
     return leadsToCode ? '<a>' : asLink(tokens, index, ...rest);
   };
 }

@@ -11,9 +11,9 @@ export const SECTIONS = {
   'An override without a decorator': 'errors',
   'An unhandled rejection': 'errors',
   'A hold used after its end': 'errors',
-  'Options of the module': 'reference',
-  'Options of a call': 'reference',
-  Errors: 'reference',
+  'Options of the module': 'configuration',
+  'Options of a call': 'configuration',
+  Errors: 'errors',
   'The board': 'observability',
   lead: 'service',
 } as const;

@@ -96,8 +96,8 @@ describe('the numbers of the module', () => {
     );
   });
 
-  test('are in docs/reference.md with their ranges', () => {
-    const docs = readFileSync(new URL('../../../../docs/reference.md', import.meta.url), 'utf8');
+  test('are in docs/configuration.md with their ranges', () => {
+    const docs = readFileSync(new URL('../../../../docs/configuration.md', import.meta.url), 'utf8');
     for (const name of NUMBER_OPTIONS) {
       expect(docs).toContain(
         `| \`${name}\` | ${describeDomain(name).replace('2147483647', '2,147,483,647')} |`,
