@@ -1,6 +1,6 @@
 import { type CanActivate, type ModuleMetadata, type Type } from '@nestjs/common';
 import { LockConfigurationError } from '../core/errors/errors.js';
-import { see } from '../core/errors/mistakes.js';
+import { withPage } from '../core/errors/pages.js';
 
 /** The options of `FairLockBoardModule.forRoot`. */
 export interface FairLockBoardOptions {
@@ -55,5 +55,5 @@ export function checkBoardOptions(options: FairLockBoardOptions): void {
 }
 
 function refuse(sentence: string): never {
-  throw new LockConfigurationError(sentence + see('The board'));
+  throw new LockConfigurationError(withPage(sentence, 'observability'));
 }

@@ -1,6 +1,5 @@
 import { inspect } from 'node:util';
 import { LockConfigurationError } from '../core/errors/errors.js';
-import { see } from '../core/errors/mistakes.js';
 import { wholeNumber, type NumberOption } from '../core/options/option-domains.js';
 import {
   A_REDIS_URL,
@@ -243,5 +242,5 @@ function withoutSecrets(value: unknown): string {
 }
 
 function refuse(sentence: string): never {
-  throw new LockConfigurationError(sentence + see('Options of the module'));
+  throw new LockConfigurationError(sentence);
 }

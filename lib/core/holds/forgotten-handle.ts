@@ -28,8 +28,8 @@ const watched = new FinalizationRegistry<Taken>(({ grant, place }) => {
   if (state === 'lost' || state === 'released') return; // as by the close of the engine
   grant.keeper.warnOf(
     grant,
-    `The handle of the lock ${quote(grant.key)} was garbage-collected without a release: the lock stays held, and is renewed, until this ` +
-      `process ends. It was taken ${place}. Use withLock, or await using; if the process is to hold the lock for as long as it lives, ` +
+    `The handle of the lock ${quote(grant.key)} was garbage-collected before its release: the lock stays held, and is renewed, until this ` +
+      `process ends. It was taken ${place}. Use withLock, or await using; if the process should hold the lock for as long as it lives, ` +
       'keep the handle.',
   );
 });

@@ -1,3 +1,4 @@
+import { withPage } from '../errors/pages.js';
 import { detached } from '../runtime/async-context.js';
 import { printable } from '../errors/text.js';
 import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
@@ -115,13 +116,15 @@ export const SKIPS = Symbol.for('nestjs-fair-lock:skips');
 
 const CALL_OPTIONS = [...COMMON_OPTIONS, 'signal', 'onQueued', 'label', 'group'] as const;
 
-/** Catches errors of the logger: they must not cost a caller its lock, and nothing may throw out of a timer. */
+/**
+ * Every warning names a page. Catches errors of the logger: they must not cost a caller its lock, and nothing may throw out of a timer.
+ */
 export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
   return {
     ...defaults,
     onWarning: (message, detail) => {
       try {
-        detached(() => defaults.onWarning(message, detail));
+        detached(() => defaults.onWarning(withPage(message, 'troubleshooting'), detail));
       } catch {
         // The logger itself failed, so there is no place to report it.
       }
@@ -159,7 +162,7 @@ export function checkOptions(
   defaults: EngineDefaults,
   lasting = false,
 ): CheckedOptions {
-  requireOptions(options, CALL_OPTIONS, 'a lock');
+  requireOptions(options, CALL_OPTIONS, 'lock');
   const { leaseTime, label = '', group = OTHER, signal, onQueued } = options;
   const { holdAtLeast = 0, requestScope = defaults.requestScope ?? true } = options;
   // Not by `??`: null would count as absent.

@@ -1,5 +1,4 @@
 import { LockConfigurationError } from '../errors/errors.js';
-import { see } from '../errors/mistakes.js';
 import { describeDomain, wholeNumber } from './option-domains.js';
 import { refuseValue } from './refusals.js';
 
@@ -51,12 +50,12 @@ export function shareOf(options: SharingOptions, of = 'The lock option'): Share 
   }
   // Not by its value: a setting that is missing is a mistake, and no wish for an exclusive lock.
   if (!('permits' in options)) {
-    if ('weight' in options) refuse(`${of} weight is a number of permits, so it needs permits beside it.`);
+    if ('weight' in options) refuse(`${of} weight is a number of permits, so it needs permits as well.`);
     return mode && READ;
   }
   if (mode) {
     refuse(
-      `${of} permits is given together with mode: 'read', but a call either takes permits of a lock or reads under it.`,
+      `${of} permits cannot be combined with mode: 'read': a call either takes permits of a lock or reads under it.`,
     );
   }
   const all = requireCount('permits', permits, of);
@@ -86,5 +85,5 @@ export function isSameShare(one: Share | undefined, other: Share | undefined): b
 }
 
 function refuse(sentence: string): never {
-  throw new LockConfigurationError(sentence + see('Options of a call'));
+  throw new LockConfigurationError(sentence);
 }

@@ -118,7 +118,7 @@ async function lookUp(store: LockStore, keys: readonly string[], overview: LockO
   let failed = 0;
   for (let i = 0; i < keys.length; i += AT_ONCE) {
     if (failed >= MOST_FAILED) {
-      overview.problems.push(`${keys.length - i} locks that no process reports were not looked up.`);
+      overview.problems.push(`${keys.length - i} locks that no process reports were not inspected.`);
       break;
     }
     const looks = keys.slice(i, i + AT_ONCE).map((key) => look(store, key, overview));
@@ -139,7 +139,7 @@ async function look(
   try {
     return await store.inspect(key);
   } catch (error) {
-    problems.push(`The lock ${quote(key)} could not be looked up: ${sentenceOf(error)}`);
+    problems.push(`The lock ${quote(key)} could not be inspected: ${sentenceOf(error)}`);
     return undefined;
   }
 }

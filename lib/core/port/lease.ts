@@ -60,7 +60,7 @@ export class Lease {
 
   /** The state right now, by the clocks: a lease that ran out during a blocked event loop is lost at the first look. */
   get state(): LeaseState {
-    if (this.active && this.remaining() <= 0) this.lose('its lease ran out before it could be renewed');
+    if (this.active && this.remaining() <= 0) this.lose('its lease expired before it could be renewed');
     return this.current;
   }
 
