@@ -77,7 +77,7 @@ export class Acquirer {
           throw error;
         })
         .finally(() => this.waits.leave(wait));
-      // If the outer hold ended before the turn of the request came, the request asks anew.
+      // If the outer hold ended before the turn of the request came, it asks again.
       return nested ?? (await this.acquire(target, call));
     } catch (error) {
       refusal = error;

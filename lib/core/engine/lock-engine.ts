@@ -94,7 +94,7 @@ export class LockEngine implements ObservableEngine {
     try {
       await this.store.close();
     } catch (error) {
-      this.warn('The lock store failed to close.', { error });
+      this.warn('The connection to the lock store failed to close.', { error });
     }
   }
 }

@@ -85,7 +85,7 @@ export abstract class FairLockError extends Error {
   static override [Symbol.hasInstance](value: unknown): boolean {
     if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
     if (typeof value !== 'object' || value === null || !(BRAND in value)) return false;
-    // An error of another copy of this package: compare by code. A class that an application derived has no `code` of its own, so it
+    // An error of another copy of this package: compare by code. A class that an application derived does not define `code`, so it
     // matches no such error.
     if (this === FairLockError) return true;
     const { code } = value as { readonly code?: unknown };

@@ -1,7 +1,7 @@
 import { LockDeadlockError } from '../errors/errors.js';
 import type { Share } from '../port/lock-store.js';
 
-const ASK_ANEW = 'Leave that section first, or use another key.';
+const USE_ANOTHER = 'Leave that section first, or use another key.';
 
 /**
  * What a request for `key` takes of the hold that its flow has on it. Reads are side by side, permits within the weight of the hold, all
@@ -26,7 +26,7 @@ export function shareInside(
 function whyNever(inside: Share, asked: Share | undefined): string {
   if (inside.mode === 'read') {
     return asked
-      ? `this flow reads under it, and permits wait until all reads have ended. ${ASK_ANEW}`
+      ? `this flow reads under it, and permits wait until all reads have ended. ${USE_ANOTHER}`
       : 'this flow reads under it, and a writer waits until all reads have ended, including this one. Leave the section that reads, lock for ' +
           'writing, and read again.';
   }
@@ -37,7 +37,7 @@ function whyNever(inside: Share, asked: Share | undefined): string {
     );
   }
   return asked
-    ? `this flow has permits of it, and reads wait until all permits are returned. ${ASK_ANEW}`
+    ? `this flow has permits of it, and reads wait until all permits are returned. ${USE_ANOTHER}`
     : 'this flow has permits of it, and a call for the whole lock waits until all permits are returned, including these. Leave that ' +
         'section first, or request the whole lock from the start.';
 }

@@ -60,7 +60,7 @@ export class Observer {
   }
 
   /**
-   * Asks the processes, because a process may hand a lock on to another of its own requests before Redis learns of it.
+   * Asks the processes, because a process may hand a lock on to another of its requests before Redis learns of it.
    *
    * @throws LockHolderChangedError if a process reports a later hold of `key` than the one with `token`
    */

@@ -84,7 +84,7 @@ export function isUntyped(target: object, property: string | symbol): boolean {
 
 /**
  * The metadata contain the class of a written return type. Some values show nothing: undefined (no type, or `void`), `Object` (any
- * type without a class of its own) and `Function` (also a class that was imported only as a type).
+ * type that is not a class) and `Function` (also a class that was imported only as a type).
  */
 function kindOfReturnType(target: object, property: string | symbol): MethodKind | 'synchronous' | undefined {
   const written: unknown = Reflect.getMetadata('design:returntype', target, property);

@@ -17,7 +17,7 @@ import { grpcCallOf, grpcCodeOf } from './grpc-call.js';
  * @example
  * app.connectMicroservice(options, { inheritAppConfig: true });
  *
- * @UseFilters(FairLockFilter) // with filter: false, if only this class is to have it
+ * @UseFilters(FairLockFilter) // with filter: false, if only this class should use it
  * @Controller()
  * export class OrdersController { … }
  */

@@ -22,7 +22,7 @@ import { Signal, within } from '../server/time-limit.js';
 const MOST_REMEMBERED = 1_000;
 
 const DEAF =
-  'This process itself receives no messages, so the answers of the others may be lost. Its subscription is being made anew: ask again.';
+  'This process is not receiving messages, so answers of the others may be missing. It is resubscribing: try again.';
 
 /** The clients that listen to channels of one form, `<channels><client id>`, and the reports that they send each other there. */
 export class RedisPeers implements Peers {
@@ -110,7 +110,7 @@ export class RedisPeers implements Peers {
     return { listening, problems, via: answers[0]!.node };
   }
 
-  /** @throws LockStoreUnavailableError when there is no answer in time */
+  /** @throws LockStoreUnavailableError if Redis does not respond in time */
   private async answered<T>(command: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + this.timeout;
     const attempt = (): Promise<T> => within(command(), Math.max(1, deadline - performance.now()));
@@ -136,7 +136,7 @@ export class RedisPeers implements Peers {
         this.remember(report);
       } else {
         problems.push(
-          `The client ${client} gave an answer that cannot be read: its version of nestjs-fair-lock may be another one.`,
+          `The answer of the client ${client} cannot be read: it may run another version of nestjs-fair-lock.`,
         );
       }
     }
@@ -152,9 +152,9 @@ export class RedisPeers implements Peers {
   }
 }
 
-/** One request to several clients, until all have answered or the time is over. */
+/** One request to several clients, until all have answered or the time has elapsed. */
 class Survey {
-  /** Resolves when all have answered, or the time is over. */
+  /** Resolves when all have answered, or the time has elapsed. */
   readonly complete: Promise<unknown>;
   private readonly parts: Map<string, (string | undefined)[]>;
   private missing: number;
