@@ -51,7 +51,7 @@ function chosen() {
     const found = SCENARIOS.find((scenario) => scenario.name === name);
     if (found) return found;
     const known = SCENARIOS.map((scenario) => scenario.name).join(', ');
-    throw new Error(`There is no scenario ${name}. The scenarios are: ${known}.`);
+    throw new Error(`Unknown scenario ${name}. The scenarios are: ${known}.`);
   });
 }
 

@@ -14,7 +14,7 @@ const run = promisify(execFile);
 /** @param {{ before?: string, print: (text: string) => void }} options `before`: a tarball of another version of this package */
 export async function prepare({ before, print }) {
   if (!existsSync(INSTALLED) || changed(INSTALLED) < changed(join(HERE, 'package-lock.json'))) {
-    print('installing what to compare with …');
+    print('installing the libraries to compare …');
     await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: HERE });
   }
   const built = join(ROOT, JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).main);

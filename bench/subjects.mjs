@@ -18,14 +18,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const LEASE = 30_000;
 /** Longer than any measurement; finite, so that its timer is paid for as by default. */
 const WAIT = 600_000;
-/** Between two tries of what cannot wait by itself. */
+/** Between two tries of a subject that cannot wait. */
 const POLL = 10;
 
 const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
 const raw = {
   label: 'raw `SET NX`',
-  setUp: `\`SET key id NX PX ${LEASE}\` and a compare-and-delete script, through ioredis. It keeps no order, renews nothing, and cannot wait: here it tries every ${POLL} ms`,
+  setUp: `\`SET key id NX PX ${LEASE}\` and a compare-and-delete script, through ioredis. It keeps no order, never renews, and cannot wait: here it tries every ${POLL} ms`,
   sends: ['set', 'evalsha', 'eval', 'publish'],
 
   async open(url) {

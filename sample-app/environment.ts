@@ -7,7 +7,7 @@ const schema = z.object({
   HOST: z.string().default('127.0.0.1'),
   /** 0: a free one. */
   PORT: z.coerce.number().int().min(0).max(65_535).default(3_000),
-  /** `memory` needs no Redis, and is for one instance only. */
+  /** `memory` works without Redis, for one instance only. */
   STORE: z.enum(['redis', 'memory']).default('redis'),
   REDIS_URL: z.url({ protocol: /^rediss?$/ }).default('redis://localhost:6379'),
   /** Before every key in Redis. */
@@ -17,7 +17,7 @@ const schema = z.object({
     .default('shop'),
   /** How long the locks of a crashed instance stay locked. */
   LEASE: milliseconds(30_000),
-  /** How long an instance in line may be silent before it is passed over. */
+  /** How long an instance in line may be silent before it is skipped. */
   LIVENESS_WINDOW: milliseconds(10_000),
   /** How long it takes to pack one article of an order. */
   PACKING_TIME: milliseconds(50),
@@ -31,5 +31,5 @@ export type Environment = z.infer<typeof schema>;
 export function validateEnvironment(given: Record<string, unknown>): Environment {
   const { data, error } = schema.safeParse(given);
   if (data) return data;
-  throw new Error(`The environment is not usable:\n${z.prettifyError(error)}`);
+  throw new Error(`The environment is invalid:\n${z.prettifyError(error)}`);
 }

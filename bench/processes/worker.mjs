@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SUBJECTS } from '../subjects.mjs';
 import { serve, settings, stamp } from './process.mjs';
 
-/** So many different keys are locked in turn. */
+/** How many different keys are locked in turn. */
 const KEYS = 1_000;
 const SLICE = 100;
 
@@ -89,7 +89,7 @@ const verbs = {
     return { times: await line };
   },
 
-  /** Does nothing by itself, for `ms`. */
+  /** Does nothing for `ms`. */
   async idle({ ms }) {
     await sleep(ms);
   },

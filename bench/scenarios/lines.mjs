@@ -38,7 +38,7 @@ export const longLine = {
   async measure(lab, subject) {
     const short = await drain(lab, subject, 100);
     await lab.clear();
-    // So many that poll would do nothing else.
+    // Libraries that poll would do nothing else with this many.
     const long = subject.tellsQueued ? await drain(lab, subject, 10_000) : {};
     return {
       ms100: short.ms,

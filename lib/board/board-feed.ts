@@ -72,7 +72,7 @@ export class BoardFeed implements OnModuleDestroy {
     viewer.end();
   }
 
-  /** Shows the result of the last look, so that many pages which open at once, as after a restart, cause no further looks. */
+  /** Shows the result of the last look, so that many pages that open together, as after a restart, do not cause further queries. */
   private showLast(viewer: BoardViewer, { overview, event }: NonNullable<BoardFeed['last']>): void {
     viewer.send(event);
     if (viewer.key !== undefined) void this.sendLine(viewer.key, overview, [viewer]);

@@ -106,13 +106,13 @@ export class FairLockBoardController {
     const named = namedBy(token, holder);
     if (typeof key !== 'string' || !named) {
       throw new BadRequestException(
-        'The body must be { key, token } or { key, holder } as JSON, with the fencing token of the hold that is to end, or the id of ' +
+        'The body must be { key, token } or { key, holder } as JSON, with the fencing token of the hold to end, or the id of ' +
           'the shared holder.',
       );
     }
     const released = await this.feed.locks.forceRelease(key, named).catch(asBadRequest);
     if (!released)
-      throw new ConflictException('The lock was released or passed on meanwhile; nothing was done.');
+      throw new ConflictException('The lock has already been released or passed on; nothing was changed.');
     this.send(response, 'application/json; charset=utf-8', JSON.stringify({ released }));
   }
 
@@ -153,7 +153,7 @@ function baseOf({ originalUrl, url }: PlatformRequest): string {
   return segment === '' ? '' : `${segment}/`;
 }
 
-/** The one hold that is to end; undefined if the body names none, which would end all. */
+/** The one hold to end; undefined if the body names none, which would end all. */
 function namedBy(token: unknown, holder: unknown): ForceReleaseOptions | undefined {
   if (holder === undefined)
     return typeof token === 'number' && Number.isSafeInteger(token) ? { token } : undefined;

@@ -1,6 +1,6 @@
 import { type CanActivate, type ModuleMetadata, type Type } from '@nestjs/common';
 import { LockConfigurationError } from '../core/errors/errors.js';
-import { see } from '../core/errors/mistakes.js';
+import { withPage } from '../core/errors/pages.js';
 
 /** The options of `FairLockBoardModule.forRoot`. */
 export interface FairLockBoardOptions {
@@ -8,7 +8,7 @@ export interface FairLockBoardOptions {
   path?: string;
   /**
    * Guards of the page, its data and its files, as for `@UseGuards`. The application does not start without guards, because keys and
-   * labels may be confidential. A browser sends cookies and basic authentication by itself, but no `Authorization: Bearer` header.
+   * labels may be confidential. A browser sends cookies and basic authentication, but never an `Authorization: Bearer` header.
    */
   guards?: (Type<CanActivate> | CanActivate)[];
   /** Set it to true if a global guard or the network protects the board instead. Default: false. */
@@ -27,12 +27,14 @@ const KNOWN: readonly string[] = ['path', 'guards', 'unguarded', 'readOnly', 'na
 export function checkBoardOptions(options: FairLockBoardOptions): void {
   for (const option of Object.keys(options)) {
     if (!KNOWN.includes(option)) {
-      refuse(`FairLockBoardModule has no option ${JSON.stringify(option)}. It has ${KNOWN.join(', ')}.`);
+      refuse(
+        `Unknown FairLockBoardModule option ${JSON.stringify(option)}. The options are: ${KNOWN.join(', ')}.`,
+      );
     }
   }
   const { path, guards = [], unguarded, readOnly } = options;
   if (path !== undefined && typeof path !== 'string') {
-    refuse("The option path of FairLockBoardModule must be a text, as 'admin/locks'.");
+    refuse("The option path of FairLockBoardModule must be a string such as 'admin/locks'.");
   }
   for (const [name, value] of Object.entries({ unguarded, readOnly })) {
     if (value !== undefined && typeof value !== 'boolean') {
@@ -41,19 +43,19 @@ export function checkBoardOptions(options: FairLockBoardOptions): void {
   }
   if (!Array.isArray(guards) || guards.some((guard) => !guard)) {
     refuse(
-      'The option guards of FairLockBoardModule must be a list of guards, as [AdminGuard]. One of them is undefined, ' +
-        'or it is no list.',
+      'The option guards of FairLockBoardModule must be a list of guards such as [AdminGuard]. It is not a list, or one of ' +
+        'them is undefined.',
     );
   }
   if (guards.length === 0 && unguarded !== true) {
     refuse(
-      'FairLockBoardModule has no guards, so every client of the application could read the keys of all locks. Give it ' +
-        'guards, as FairLockBoardModule.forRoot({ guards: [AdminGuard] }), or set unguarded: true if a global guard ' +
+      'FairLockBoardModule has no guards, so every client of the application could read the keys of all locks. Set ' +
+        'guards: FairLockBoardModule.forRoot({ guards: [AdminGuard] }), or set unguarded: true if a global guard ' +
         'or the network keeps strangers out.',
     );
   }
 }
 
 function refuse(sentence: string): never {
-  throw new LockConfigurationError(sentence + see('The board'));
+  throw new LockConfigurationError(withPage(sentence, 'observability'));
 }

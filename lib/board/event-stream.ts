@@ -1,7 +1,7 @@
 import { type ServerResponse } from 'node:http';
 import { type BoardViewer } from './board-feed.js';
 
-/** A client with more unread bytes than this gets no further events until it has read them. */
+/** A client with more unread bytes than this receives no further events until it has read them. */
 const MOST_UNREAD = 1_000_000;
 
 /** Node's response, or Fastify's around it. */

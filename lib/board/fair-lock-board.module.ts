@@ -49,6 +49,6 @@ function found(locks: LockSource | undefined, name: string): LockSource {
   const registration = name === DEFAULT_NAME ? 'forRoot()' : `forRoot({ name: ${JSON.stringify(name)} })`;
   throw new LockConfigurationError(
     `FairLockBoardModule found no locks to show. Import FairLockModule.${registration} in the root module; if it is ` +
-      'not global, name the module that exports it in the imports of the board.',
+      'not global, add the module that exports it to the imports of the board.',
   );
 }

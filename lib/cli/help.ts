@@ -5,30 +5,30 @@ USAGE
 
 COMMANDS
   ls                        All locks, the longest wait first: holder, how many wait, for how long.
-  inspect KEY               One lock: its holder, the rest of its lease, and its line in order.
+  inspect KEY               One lock: its holder, what is left of its lease, and its line in order.
   graph                     Sections that hold a lock while they wait for another one, and cycles of them.
-  watch                     The output of ls, again and again; Ctrl+C ends it.
+  watch                     The output of ls, repeatedly; Ctrl+C ends it.
   force-release KEY --token T
                             Takes the lock from the holder with the fencing token T and serves the next in
-                            line. The holder learns of it, but may go on for a moment: only the token keeps
+                            line. The holder is told, but may continue for a moment: only the token keeps
                             its late writes out. Not for --store redisson, which has no tokens.
   force-release KEY --holder ID
                             The same for one of several holders of a shared lock.
-  doctor                    Checks Redis as an application does at its start (rights, version, memory policy,
+  doctor                    Checks Redis as an application does at startup (rights, version, memory policy,
                             clock), and looks for silent processes, locks of dead processes and cycles.
 
 OPTIONS
   --redis URL               redis://user:password@host:6379/0, rediss:// for TLS.
-                            Default: REDIS_URL, else redis://localhost:6379. A password is better kept in
-                            REDIS_URL: other users of the computer can read arguments.
+                            Default: REDIS_URL, otherwise redis://localhost:6379. Keep a password in REDIS_URL:
+                            other users of the computer can read arguments.
   --cluster                 The URL is one node of a Redis Cluster.
   --prefix TEXT             The keyPrefix of the module, after the key prefix of an ioredis client, if any.
                             Default: fairlock. Not for --store redisson, whose locks have none.
   --store redis|redisson    The store of the module. Default: redis
-  --orphans                 ls, watch: also look through Redis for locks of dead processes (SCAN).
-  --timeout MS              How long to wait for the answers of the processes. Default: 500
-  --interval MS             watch: how long to pause between two looks. Default: 1000
-  --count N                 watch: end after N looks.
+  --orphans                 ls, watch: also search Redis for locks of dead processes (SCAN).
+  --timeout MS              How long to wait for the processes to answer. Default: 500
+  --interval MS             watch: how long to pause between two outputs. Default: 1000
+  --count N                 watch: end after N outputs.
   --token T                 force-release: the token that inspect shows.
   --holder ID               force-release: the id of a shared holder that inspect shows.
   --json                    One JSON value for programs; watch prints one on each line. Times are in ms. With
@@ -36,11 +36,11 @@ OPTIONS
   --help, --version
 
 EXIT STATUS
-  0  Done. For graph and doctor: nothing wrong was found.
+  0  Done. For graph and doctor: no problems found.
   1  graph: there is a cycle. doctor: something is wrong.
-  2  The arguments cannot work; nothing was done.
-  3  The lock is free, or another holds it by now; nothing was done.
-  4  Redis cannot be reached, or refused a command.
+  2  The arguments are invalid; nothing was changed.
+  3  The lock is free, or another holder has it by now; nothing was changed.
+  4  Redis is unreachable, or rejected a command.
   5  The output cannot be written, as on a full disk.
 
 Each process reports its own holds and waits over Redis, so a process that is stopped reports nothing; it is

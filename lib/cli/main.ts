@@ -93,7 +93,7 @@ function unavailable(
   const seen = failure === 'unreachable' ? warnings[0]?.replace(/\. .*/s, '.') : undefined;
   const refusal = failure === 'not-permitted' && cause instanceof Error ? ` ${cause.message}.` : '';
   const mode = cluster ? ', and that it is a node of a Redis Cluster (--cluster)' : '';
-  return `${seen ?? reason}${refusal} Nothing was done. Check --redis (or REDIS_URL)${mode}.`;
+  return `${seen ?? reason}${refusal} Nothing was changed. Check --redis (or REDIS_URL)${mode}.`;
 }
 
 /** Prints an error as one sentence without a stack, and returns the exit status. */

@@ -22,7 +22,7 @@ serviceClasses.add(FairLockService);
  */
 export function getFairLockToken(name: string = DEFAULT_NAME): InjectionToken<FairLockService> {
   if (typeof name !== 'string' || name === '') {
-    refuseValue('The name of a FairLockModule registration', 'a text that is not empty', name);
+    refuseValue('The name of a FairLockModule registration', 'a non-empty string', name);
   }
   return `FairLockService:${name}`;
 }

@@ -63,7 +63,7 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
       noteTrace(wait, caller);
     },
     waitEnds: (wait) => {
-      // A request that was served at once did not wait, so it gets no span; the metrics contain its time.
+      // A request that was served immediately did not wait, so it has no span; the metrics contain its time.
       if (wait.ahead === undefined) return;
       const attributes = {
         ...attributesOf(wait),

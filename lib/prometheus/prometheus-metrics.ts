@@ -31,7 +31,7 @@ const NAMES = [
  * `fairlock_passed_over_total`, `fairlock_store_failures_total`. The label `lock` is the template of the key, never the key.
  *
  * @returns a function that ends the counting and removes the metrics from the registry
- * @throws LockConfigurationError if the registry has a metric of one of these names already; it is left as it is
+ * @throws LockConfigurationError if the registry already has a metric of one of these names; it is left unchanged
  */
 export function collectPrometheusMetrics({
   registry = register,
@@ -66,9 +66,9 @@ function refuseIfPresent(registry: AnyRegistry): void {
   const present = NAMES.find((name) => registry.getSingleMetric(name));
   if (present === undefined) return;
   throw new LockConfigurationError(
-    `The registry of prom-client has a metric ${present} already, so the locks of this process are counted there. Import ` +
-      'FairLockPrometheusModule, or call collectPrometheusMetrics, once: it counts all registrations of FairLockModule. For a second collection, ' +
-      'pass another registry: { registry: new Registry() }.',
+    `The prom-client registry already has the metric ${present}, so the locks of this process are already counted. Import ` +
+      'FairLockPrometheusModule, or call collectPrometheusMetrics, only once: it counts all registrations of FairLockModule. For a second ' +
+      'collection, pass another registry: { registry: new Registry() }.',
   );
 }
 
@@ -101,13 +101,13 @@ function createMetrics(registry: AnyRegistry, buckets: number[], names: LockName
     hold: duration('fairlock_hold_duration_seconds', 'How long locks were held, by how that ended'),
     waiting: gauge(
       'fairlock_waiting',
-      'Requests of this process that wait for a lock',
+      'Requests of this process that are waiting for a lock',
       ({ waiting }) => waiting,
     ),
     held: gauge('fairlock_held', 'Locks that this process holds', ({ held }) => held),
     oldestWait: gauge(
       'fairlock_oldest_wait_seconds',
-      'For how long the oldest of the waiting requests has waited',
+      'How long the oldest waiting request has waited',
       ({ oldestWait }) => oldestWait / 1_000,
       'max',
     ),
@@ -123,7 +123,7 @@ function createMetrics(registry: AnyRegistry, buckets: number[], names: LockName
     }),
     passedOver: new Counter({
       name: 'fairlock_passed_over_total',
-      help: 'Requests that lost their place because Redis took them for dead',
+      help: 'Requests that lost their place because Redis considered them dead',
       registers,
     }),
     failures: new Counter({

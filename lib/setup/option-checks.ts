@@ -9,7 +9,7 @@ export const numberOf =
   (value) =>
     wholeNumber(option, value) === undefined ? describeDomain(option) : undefined;
 
-/** Also accepts `false`, which switches the option off. */
+/** Also accepts `false`, which turns the option off. */
 export const falseOr =
   (check: Check): Check =>
   (value) =>
@@ -37,13 +37,13 @@ export function checkReplicas(value: unknown): string | undefined {
 /** Where Redis is if neither the options nor the environment say so. */
 export const DEFAULT_REDIS = 'redis://localhost:6379';
 
-/** For warnings about the server: that nothing names it, if so. */
+/** For warnings about the server: says so if nothing names it. */
 export function noteOnAddress({ redis }: { readonly redis?: unknown }): string {
   if (redis !== undefined || process.env['REDIS_URL']) return '';
-  return ` Redis is taken to be at ${DEFAULT_REDIS}, since there is neither an option redis nor a REDIS_URL in the environment.`;
+  return ` Using ${DEFAULT_REDIS} because neither the redis option nor REDIS_URL is set.`;
 }
 
-/** What a text that names Redis must be. */
+/** What a string that names Redis must be. */
 export const A_REDIS_URL =
   'a redis:// or rediss:// URL (with %25 for a % in user name or password, and a number as database) or the path of a Unix socket';
 
@@ -56,13 +56,13 @@ export function checkRedis(value: unknown): string | undefined {
   if (typeof value === 'function') return undefined;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return expected;
   const foreign = foreignTo(value);
-  return foreign && `${expected}; here it is ${foreign}, and the locks would be on localhost`;
+  return foreign && `${expected}; it is ${foreign}, so the locks would be on localhost`;
 }
 
 /** What names the server for other clients of Redis. ioredis ignores it. */
 const OF_OTHER_LIBRARIES = ['url', 'socket', 'nodes', 'rootNodes'];
 
-/** What a value is for which ioredis would connect to localhost without a word. */
+/** Describes a value for which ioredis would silently connect to localhost. */
 function foreignTo(value: object): string | undefined {
   if ('duplicate' in value) return 'status' in value ? undefined : 'a client of another library';
   if (value instanceof Promise) return 'a Promise, which must be awaited first';

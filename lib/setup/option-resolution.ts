@@ -1,6 +1,5 @@
 import { inspect } from 'node:util';
 import { LockConfigurationError } from '../core/errors/errors.js';
-import { see } from '../core/errors/mistakes.js';
 import { wholeNumber, type NumberOption } from '../core/options/option-domains.js';
 import {
   A_REDIS_URL,
@@ -41,7 +40,7 @@ const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
   keyPrefix: (value) =>
     typeof value === 'string' && value !== '' && !/[{}]/.test(value)
       ? undefined
-      : 'a text that is not empty and has no braces, which mark the part of a key that a Redis Cluster hashes',
+      : 'a non-empty string without braces, which mark the part of a key that a Redis Cluster hashes',
   waitTime: numberOf('waitTime'),
   watchdogTimeout: numberOf('watchdogTimeout'),
   livenessWindow: numberOf('livenessWindow'),
@@ -77,7 +76,7 @@ export function resolveOptions(asked: FairLockModuleOptions): ResolvedFairLockOp
     if (expected === undefined) continue;
     if (name === 'redis' && given.redis === undefined) {
       refuse(
-        `The environment variable REDIS_URL, taken as there is no option redis, must be ${A_REDIS_URL}.`,
+        `The environment variable REDIS_URL, used because the redis option is not set, must be ${A_REDIS_URL}.`,
       );
     }
     const found = name === 'redis' ? '' : `; it is ${withoutSecrets(chosen[name])}`;
@@ -120,7 +119,7 @@ export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
       : ['watchdogTimeout + livenessWindow', watchdogTimeout + livenessWindow];
   if (!chosen || store === 'memory' || waitTime > recovery) return undefined;
   return (
-    `waitTime (${waitTime} ms) is not above ${times} (${recovery} ms): ` +
+    `waitTime (${waitTime} ms) does not exceed ${times} (${recovery} ms): ` +
     'when a holder crashes, all waiters may time out before the lock is free again. Raise waitTime, or lower watchdogTimeout.'
   );
 }
@@ -131,7 +130,7 @@ export function requireObject(given: unknown): asserts given is object {
     refuse(`The options must be an object; they are ${withoutSecrets(given)}.`);
   }
   if (given instanceof Promise) {
-    refuse('The options are a Promise: give FairLockModule.forRootAsync() a useFactory that returns it.');
+    refuse('The options are a Promise: use FairLockModule.forRootAsync() with a useFactory that returns it.');
   }
 }
 
@@ -152,7 +151,7 @@ function isInherited(given: object, name: string): boolean {
   return typeof Object.getOwnPropertyDescriptor(owner, name)?.value !== 'function';
 }
 
-/** What stands beside the options that a factory makes. */
+/** The options that are set beside a factory, not in its result. */
 const BESIDE: readonly string[] = ['name', 'isGlobal', 'filter'];
 
 function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
@@ -161,10 +160,10 @@ function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
     if (Object.hasOwn(CHECKS, name)) continue;
     if (BESIDE.includes(name)) {
       refuse(
-        `The option ${name} must be known before the options are made: give it beside useFactory, not in its result.`,
+        `The option ${name} must be known before the options are created: set it beside useFactory, not in its result.`,
       );
     }
-    refuse(`There is no option ${inspect(name)}. The options are: ${Object.keys(CHECKS).join(', ')}.`);
+    refuse(`Unknown option ${inspect(name)}. The options are: ${Object.keys(CHECKS).join(', ')}.`);
   }
 }
 
@@ -190,17 +189,17 @@ function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockM
   refuseStrict(options, given);
   if (given.keyPrefix !== undefined && options.store === 'redisson') {
     refuse(
-      "The option keyPrefix is not for store: 'redisson': Redisson writes names as they are, so Java would not find these locks.",
+      "The option keyPrefix is not for store: 'redisson': Redisson uses names unchanged, so Java would not find these locks.",
     );
   }
   if (given.livenessWindow !== undefined && options.store === 'redisson') {
     refuse(
-      "The option livenessWindow is not for store: 'redisson': Redisson has no sign of life of a waiter. A dead one blocks the " +
-        'lock until its wait time has passed, so remove the option and give finite wait times (waitTime).',
+      "The option livenessWindow is not for store: 'redisson': Redisson cannot tell whether a waiter is alive. A dead one blocks the " +
+        'lock until its wait time has elapsed, so remove the option and set finite wait times (waitTime).',
     );
   }
   if (given.lockWatchdogTimeout !== undefined && given.watchdogTimeout !== undefined) {
-    refuse('The options lockWatchdogTimeout and watchdogTimeout name the same thing: give one.');
+    refuse('The options lockWatchdogTimeout and watchdogTimeout mean the same: set only one.');
   }
 }
 
@@ -209,14 +208,14 @@ function refuseSlowAnswers({ store, replicas, commandTimeout, ...options }: Reso
   const timeout = replicas ? (replicas.timeout ?? commandTimeout) : 0;
   for (const window of ['watchdogTimeout', 'livenessWindow'] as const) {
     if (store === 'memory' || (store === 'redisson' && window === 'livenessWindow')) continue;
-    const limit = `must be below ${window} (${options[window]} ms), else`;
+    const limit = `must be below ${window} (${options[window]} ms), otherwise`;
     if (commandTimeout >= options[window]) {
       refuse(
-        `commandTimeout (${commandTimeout} ms) ${limit} one slow answer would cost the lock or the place in line.`,
+        `commandTimeout (${commandTimeout} ms) ${limit} a single slow response would cost the lock or the place in line.`,
       );
     }
     if (timeout >= options[window]) {
-      refuse(`replicas.timeout (${timeout} ms) ${limit} a lease would be over before it is confirmed.`);
+      refuse(`replicas.timeout (${timeout} ms) ${limit} a lease would expire before it is confirmed.`);
     }
   }
 }
@@ -229,7 +228,7 @@ function refuseStrict(
   if (strict && watchdogTimeout > maxLease) {
     refuse(
       `maxLease (${maxLease} ms) must not be below watchdogTimeout (${watchdogTimeout} ms): ` +
-        'a new primary takes every lease for over after maxLease.',
+        'a new primary assumes every lease has expired after maxLease.',
     );
   }
 }
@@ -243,5 +242,5 @@ function withoutSecrets(value: unknown): string {
 }
 
 function refuse(sentence: string): never {
-  throw new LockConfigurationError(sentence + see('Options of the module'));
+  throw new LockConfigurationError(sentence);
 }

@@ -8,7 +8,7 @@ export interface FairLockModuleOptions {
   /**
    * Where Redis is: a URL, ioredis options with `host`, `port`, `path` or `sentinels`, an existing `Redis` or `Cluster` (never quit and never reconfigured: the
    * lock makes its own connections from it), or a function of the role (`'commands'`, `'subscriber'`, `'replication'`)
-   * that makes a client, for credentials that rotate. Default: the environment's `REDIS_URL`, else
+   * that makes a client, for credentials that rotate. Default: the environment variable `REDIS_URL`, otherwise
    * `redis://localhost:6379`.
    */
   redis?: RedisSource | URL | undefined;
@@ -19,12 +19,12 @@ export interface FairLockModuleOptions {
    */
   store?: 'redis' | 'redisson' | 'memory' | undefined;
   /**
-   * Before every key and channel in Redis, without braces: `fairlock` (default) makes `fairlock:{order:42}`. Not for
+   * Precedes every key and channel in Redis, without braces: `fairlock` (default) makes `fairlock:{order:42}`. Not for
    * `redisson`.
    */
   keyPrefix?: string | undefined;
   /**
-   * How long a request stays in line, unless its call says otherwise: 0 (try once) or more, or `Infinity` (for ever). Default 30,000,
+   * How long a request stays in line, unless its call says otherwise: 0 (try once) or more, or `Infinity` (forever). Default 30,000,
    * below 60 s, the limit of many proxies. If a holder crashes, waiters outlast it only with more than
    * `watchdogTimeout` and `livenessWindow` together.
    */
@@ -35,21 +35,21 @@ export interface FairLockModuleOptions {
    */
   watchdogTimeout?: number | undefined;
   /**
-   * How long a waiting process may be silent before it is passed over, without losing its place. Not for `redisson`. At
+   * How long a waiting process may be silent before it is skipped, without losing its place. Not for `redisson`. At
    * least 1. Default 10,000.
    */
   livenessWindow?: number | undefined;
   /** How long Redis may take to answer a command. At least 1, below `watchdogTimeout` and `livenessWindow`. Default 1,000. */
   commandTimeout?: number | undefined;
   /**
-   * Only for `redis`: a grant or a renewal counts only when `min` replicas (1 or more) have it, for which they have `timeout` ms
-   * (at least 1, default `commandTimeout`); else the request fails with LockNotReplicatedError, and a held lock becomes uncertain.
+   * Only for `redis`: a grant or a renewal counts only when `min` replicas (1 or more) have it within `timeout` ms
+   * (at least 1, default `commandTimeout`); otherwise the request fails with LockNotReplicatedError, and a held lock becomes uncertain.
    * Costs a third connection, and a round trip and a `WAIT` for each handoff. Default false. See docs/replication.md.
    */
   replicas?: { readonly min: number; readonly timeout?: number | undefined } | false | undefined;
   /**
-   * Only for `redis`: a server that has just become the primary, or lost its data, gives no lock before `maxLease` has
-   * passed, so that a holder whom it does not know runs out first. All clients of a `keyPrefix` must be strict, or none:
+   * Only for `redis`: a server that has just become the primary, or lost its data, grants nothing until `maxLease` has
+   * elapsed, so that the lease of a holder that it does not know expires first. All clients of a `keyPrefix` must be strict, or none:
    * others are refused. Costs `maxLease` without new grants after each failover, restart and at the first start. Default
    * false. See docs/replication.md.
    */
@@ -59,13 +59,13 @@ export interface FairLockModuleOptions {
   /** How many requests may wait for one lock before a new one is refused with 503: a whole number from 0, or `Infinity`, the default. */
   maxQueue?: number | undefined;
   /**
-   * How long a hold may last before its signal aborts and its renewing stops, so that a hung section cannot hold for ever: 1
+   * How long a hold may last before its signal aborts and its renewing stops, so that a hung section cannot hold forever: 1
    * or more, or `Infinity`, the default.
    */
   maxHold?: number | undefined;
   /**
    * What a caller learns when its lock was lost while the method ran. `signal` (default): `lock.signal` aborts, a
-   * warning is logged, and the method's result goes through. `reject`: the caller gets the LockLostError even if the
+   * warning is logged, and the method's result goes through. `reject`: the caller receives the LockLostError even if the
    * method then succeeds, and a stream ends with it.
    */
   onLost?: 'signal' | 'reject' | undefined;
@@ -78,8 +78,8 @@ export interface FairLockModuleOptions {
   drainTimeout?: number | undefined;
   /**
    * How long a request may wait before one warning is logged, with the holder of the lock at that moment: 1 or more, or `false` for
-   * never. Default 10,000. Costs a look at the lock, at most one in 10 s for each key. A request that gives up earlier is warned of, too:
-   * at most one warning in 10 s for each key, and none for `waitTime: 0` or `onTimeout: 'skip'`.
+   * never. Default 10,000. Costs one inspection of the lock, at most one in 10 s for each key. A request that gives up earlier also triggers a
+   * warning: at most one in 10 s for each key, and none for `waitTime: 0` or `onTimeout: 'skip'`.
    */
   slowWait?: number | false | undefined;
   /** How long a hold may last before one warning is logged: 1 or more, or `false` for never. Default 30,000. */
@@ -90,7 +90,7 @@ export interface FairLockModuleOptions {
    * or that says `requestScope: false` stays in line. Default true.
    */
   requestScope?: boolean | undefined;
-  /** Only for `redisson`: the wait time that a place in line is reckoned with, Redisson's name. At least 1. Default 300,000. */
+  /** Only for `redisson`: the wait time that Redisson assumes for a place in line (its name there). At least 1. Default 300,000. */
   fairLockWaitTimeout?: number | undefined;
   /** Only for `redisson`: Redisson's name for `watchdogTimeout`, which it replaces. */
   lockWatchdogTimeout?: number | undefined;

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { withPage } from '../core/errors/pages.js';
 import { LockEngine } from '../core/engine/lock-engine.js';
 import { type FairLockService } from '../core/engine/fair-lock-service.js';
 import { engineOptions } from '../setup/engine-options.js';
@@ -15,14 +16,14 @@ export type StandaloneFairLock = FairLockService & {
   close(): Promise<void>;
 };
 
-/** Gets the warnings for an operator: a lost lock, a slow wait, a server that lacks something. They never contain credentials. */
+/** Receives the warnings for an operator: a lost lock, a slow wait, a server that lacks something. They never contain credentials. */
 export type Warn = (message: string, detail?: object) => void;
 
 /**
  * The locks of `FairLockModule`, for a worker, a script or a function without Nest. It shares its lines with applications that have the
  * same `redis`, `store` and `keyPrefix`.
  *
- * Resolves when it is connected, or when it has warned that Redis is away: it connects later.
+ * Resolves when it is connected, or when it has warned that Redis is unreachable: it connects later.
  *
  * @param options as for `FairLockModule.forRoot`; `requestScope` has no effect, since nothing here knows the clients of requests
  * @param warn by default `process.emitWarning`, which prints to stderr
@@ -39,8 +40,8 @@ export async function createFairLock(
 ): Promise<StandaloneFairLock> {
   const resolved = resolveOptions(options);
   const advice = adviseOn(resolved);
-  if (advice !== undefined) warn(advice);
-  const store = createStore(resolved, (message) => warn(message));
+  if (advice !== undefined) warn(withPage(advice, 'redis-setup'));
+  const store = createStore(resolved, (message) => warn(withPage(message, 'redis-setup')));
   const engine = new LockEngine(store, engineOptions(resolved, warn));
   await engine.start();
   return Object.assign(engine.service, { close: () => shutDown(engine) });

@@ -4,7 +4,7 @@ import { LockConfigurationError } from '../core/errors/errors.js';
 import { FairLockService } from '../core/engine/fair-lock-service.js';
 
 /**
- * Whether locks can be taken, for a readiness probe: `down` while Redis does not answer; `degraded` while the connection that receives
+ * Whether locks can be taken, for a readiness probe: `down` while Redis does not respond; `degraded` while the connection that receives
  * grants is broken, because locks are then handed on late. Versions of Terminus without `degraded` show `up`, with the reason.
  *
  * Not for a liveness probe: a restart of the process does not repair Redis.
@@ -31,13 +31,13 @@ export class FairLockHealthIndicator {
   async check<const Key extends string>(key: Key, locks = this.locks): Promise<HealthIndicatorResult<Key>> {
     if (!locks) {
       throw new LockConfigurationError(
-        'FairLockHealthIndicator has no locks to check: there is no registration of FairLockModule without a name. Pass those ' +
-          'of another one: check(key, locks), with the locks that @InjectFairLock(name) injects.',
+        'FairLockHealthIndicator has no locks to check: every registration of FairLockModule has a name. Pass the locks of one: ' +
+          'check(key, locks), with the locks that @InjectFairLock(name) injects.',
       );
     }
     const indicator = this.indicators.check(key);
     const { reachable, listening, problem } = await locks.health();
-    if (!reachable) return indicator.down({ message: problem ?? 'Redis does not answer.' });
+    if (!reachable) return indicator.down({ message: problem ?? 'Redis does not respond.' });
     if (listening) return indicator.up();
     const reason = {
       message: problem ?? 'The connection that receives grants is broken; locks are handed on late.',

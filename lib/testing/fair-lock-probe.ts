@@ -17,7 +17,7 @@ import { ProbedStore } from './probed-store.js';
 /**
  * Controls the locks of an application under test: holds them, waits for calls that request them, takes them away.
  *
- * A helper fails with an AssertionError if the expected event does not happen within 2 seconds of real time, also under fake timers;
+ * A helper fails with an AssertionError if the expected event does not happen within 2 seconds of real time, even under fake timers;
  * `{ within }` changes that time. It fails with a LockConfigurationError if no registration has the probe, as after a `replaceIn` that
  * replaced nothing.
  *
@@ -39,12 +39,13 @@ export class FairLockProbe {
     return this.probed;
   };
 
-  /** @throws LockConfigurationError if no registration has it: the probe would see no call, and the application would lock in its Redis */
+  /** @throws LockConfigurationError if no registration uses it: the probe would not see any call, and the application would lock in its Redis */
   private get store(): ProbedStore {
     if (this.inUse) return this.probed;
     throw new LockConfigurationError(
-      'No registration of FairLockModule has this probe, so it sees no lock of the application. Call FairLockTestingModule.replaceIn before ' +
-        'the module is compiled, with the name of the registration if it has one, and use the probe after that.',
+      'No registration of FairLockModule uses this probe, so it cannot see the locks of the application. Call ' +
+        'FairLockTestingModule.replaceIn before the module is compiled, with the name of the registration if it has one, and use ' +
+        'the probe after that.',
     );
   }
 
@@ -52,7 +53,7 @@ export class FairLockProbe {
    * The keys that a call of a decorated method with these arguments takes, as its decorator makes them. Nothing is called.
    *
    * @throws LockConfigurationError if the method is not decorated with `@FairLocked`
-   * @throws LockKeyError if the arguments make no key
+   * @throws LockKeyError if the arguments do not make a key
    *
    * @example
    * expect(locks.keysOf(orders, 'pay', { id: '42' })).toEqual(['order:42']);
@@ -66,15 +67,15 @@ export class FairLockProbe {
     if (locked) return locked.keys(instance, args);
     const place = `${instance.constructor.name}.${String(method)}`;
     throw new LockConfigurationError(
-      `${place} is not decorated with @FairLocked, so a call of it takes no lock. Decorate it, or pass the method that is ` +
+      `${place} is not decorated with @FairLocked, so calls to it run without a lock. Decorate it, or pass the method that is ` +
         'decorated: an override in a subclass needs its own decorator, and a mock has none.',
     );
   }
 
   /**
    * Takes the lock as another process would, so every call of the application waits for it. Waits in line itself while the lock is
-   * busy. The hold belongs to no flow of the application, so no request nests in it. With `permits` and `weight`, or `mode: 'read'`, it
-   * takes no more of the lock than such a call.
+   * busy. The hold does not belong to a flow of the application, so requests never nest in it. With `permits` and `weight`, or
+   * `mode: 'read'`, it takes as much of the lock as such a call.
    */
   async hold(keys: LockKeys, options: WithinOptions & SharingOptions = {}): Promise<ProbeHold> {
     const { within: limit, ...sharing } = options;
@@ -89,7 +90,7 @@ export class FairLockProbe {
         const request = { key, share, waitTime: Infinity, maxQueue: Infinity, label: 'FairLockProbe.hold' };
         wait = new Wait(request);
         const granted = this.store.acquire(wait);
-        const describe = () => `The lock ${quote(key)} was not given to hold()`;
+        const describe = () => `hold() was not granted the lock ${quote(key)}`;
         grants.push(await within(granted, describe, { within: limit }));
       }
     } catch (error) {
@@ -101,7 +102,7 @@ export class FairLockProbe {
   }
 
   /**
-   * Resolves when `count` requests or more wait for `key`, the holder not counted.
+   * Resolves when at least `count` requests are waiting for `key`, not counting the holder.
    *
    * @throws AssertionError if they do not come in time
    */
@@ -109,7 +110,7 @@ export class FairLockProbe {
     requireKey(key);
     await within(
       this.store.until(() => this.store.waiters(key).length >= count),
-      () => `${count} in line for ${quote(key)} were expected; ${this.describeLine(key)}`,
+      () => `Expected ${count} in line for ${quote(key)}; ${this.describeLine(key)}`,
       options,
     );
   }
@@ -147,11 +148,13 @@ export class FairLockProbe {
     try {
       const how = await within(
         Promise.race([this.store.until(() => !refusal.pending()), ended]),
-        () => `The lock ${quote(key)} was not requested by the call; ${this.describeLine(key)}`,
+        () => `The call did not request the lock ${quote(key)}; ${this.describeLine(key)}`,
         options,
       );
       if (refusal.pending()) {
-        fail(`The call ended${how ?? ''} without requesting the lock ${quote(key)}, so nothing could fail.`);
+        fail(
+          `The call ended${how ?? ''} without requesting the lock ${quote(key)}, so there was nothing to fail.`,
+        );
       }
     } finally {
       refusal.withdraw();
@@ -175,13 +178,13 @@ export class FairLockProbe {
     options?: WithinOptions,
   ): Promise<ResultsOf<Calls>> {
     if (calls.length < 2) {
-      fail(`assertSerialized needs two calls or more; it was given ${inspect(calls.length)}.`);
+      fail(`assertSerialized needs two calls or more; it received ${inspect(calls.length)}.`);
     }
     return await this.lineUp(key, calls, options, () => {
       if (!this.store.isShared(key)) return;
       fail(
         `The calls share the lock ${quote(key)} (permits, or mode: 'read'), so they do not exclude each other. ` +
-          'assertAtMost shows how many run at a time.',
+          'Use assertAtMost to check how many run at a time.',
       );
     });
   }
@@ -205,13 +208,13 @@ export class FairLockProbe {
   ): Promise<ResultsOf<Calls>> {
     if (!Number.isSafeInteger(most) || most < 1 || calls.length <= most) {
       fail(
-        `assertAtMost needs a whole number from 1, and more calls than that; it was given ${inspect(most)} and ${calls.length} calls.`,
+        `assertAtMost needs a whole number from 1, and more calls than that; it received ${inspect(most)} and ${calls.length} calls.`,
       );
     }
     const results = await this.lineUp(key, calls, options, () => this.store.countTogether(key));
     const together = this.store.mostTogether(key);
     if (together > most) {
-      fail(`At most ${most} calls were to hold the lock ${quote(key)} at a time; ${together} held it.`);
+      fail(`Expected at most ${most} calls to hold the lock ${quote(key)} at a time; ${together} held it.`);
     }
     return results;
   }
@@ -226,7 +229,7 @@ export class FairLockProbe {
     const calling = new HeldCalls(key, calls, this.store);
     try {
       const describe = () =>
-        `${calls.length} calls were to wait for ${quote(key)}; ${this.describeLine(key)}`;
+        `Expected ${calls.length} calls to wait for ${quote(key)}; ${this.describeLine(key)}`;
       await within(calling.inLine(), describe, options);
       whenInLine();
     } finally {
@@ -238,8 +241,9 @@ export class FairLockProbe {
   private describeLine(key: string): string {
     const waiters = this.store.waiters(key);
     const others = this.store.keysWaitedFor().filter((other) => other !== key);
-    const line = waiters.length === 0 ? 'none waits' : `${waiters.length} wait: ${waiters.join(', ')}`;
-    return others.length === 0 ? line : `${line}. Others wait for ${others.map(quote).join(', ')}`;
+    const line =
+      waiters.length === 0 ? 'none are waiting' : `${waiters.length} waiting: ${waiters.join(', ')}`;
+    return others.length === 0 ? line : `${line}. Others are waiting for ${others.map(quote).join(', ')}`;
   }
 }
 

@@ -11,7 +11,7 @@ import { FairLockProbe } from './fair-lock-probe.js';
 export type FairLockTestingOptions = Omit<FairLockModuleOptions, 'store' | 'redis'> &
   FairLockRegistrationOptions;
 
-/** The options of an application that have no meaning here are taken, and left aside. */
+/** Options of an application that have no meaning here are accepted and ignored. */
 const IN_MEMORY: FairLockModuleOptions = {
   store: 'memory',
   replicas: undefined,

@@ -3,7 +3,7 @@ import { quote } from '../core/errors/text.js';
 import { fail } from './patience.js';
 import { type ProbedStore } from './probed-store.js';
 
-/** Calls that are begun while the test holds the lock that they are to wait for. */
+/** Calls that are begun while the test holds the lock that they should wait for. */
 export class HeldCalls {
   private readonly waitedBefore: number;
   private readonly grantedBefore: number;
@@ -39,7 +39,7 @@ export class HeldCalls {
     const granted = this.store.grantsOf(this.key) - this.grantedBefore;
     if (granted < results.length) {
       fail(
-        `${results.length} calls were to take the lock ${quote(this.key)}; it was taken ${granted} ${granted === 1 ? 'time' : 'times'}.`,
+        `Expected ${results.length} calls to take the lock ${quote(this.key)}; it was taken ${granted} ${granted === 1 ? 'time' : 'times'}.`,
       );
     }
     return results;
@@ -49,7 +49,7 @@ export class HeldCalls {
 function endedEarly(index: number, key: string, error?: unknown): never {
   fail(
     `Call ${index + 1} ended${error === undefined ? '' : withError(error)} while the test held ${quote(key)}: it did not wait for that lock. ` +
-      'Is its method decorated with @FairLocked, and is that its key?',
+      'Is its method decorated with @FairLocked, and is this its key?',
   );
 }
 

@@ -48,7 +48,7 @@ export class ProbedStore extends MemoryLockStore {
     return waiting.map(({ label }) => label);
   }
 
-  /** Whether a request in line for `key` is to share it. */
+  /** Whether a request in line for `key` would share it. */
   isShared(key: string): boolean {
     return [...this.inLine].some((each) => each.key === key && each.share);
   }
@@ -68,7 +68,7 @@ export class ProbedStore extends MemoryLockStore {
     return this.most.get(key) ?? 0;
   }
 
-  /** Counts anew from now. */
+  /** Counts again from now. */
   countTogether(key: string): void {
     this.most.delete(key);
   }

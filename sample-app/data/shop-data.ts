@@ -4,7 +4,7 @@ import { ConflictException } from '@nestjs/common';
  * The shop's numbers, by name: stock, sales, balances, prices. All instances share them.
  *
  * Deliberately naive, as most data is: reading and writing are two steps, and nothing here knows of locks. Code that reads,
- * thinks and writes without a lock overwrites what others wrote meanwhile.
+ * thinks and writes without a lock overwrites what others have written since.
  */
 export abstract class ShopData {
   /** 0 if it was never written. */

@@ -3,7 +3,7 @@ import { collectPrometheusMetrics } from 'nestjs-fair-lock/prometheus';
 import { Registry } from 'prom-client';
 
 /**
- * What Prometheus reads: how long calls waited for locks, how long they held them, how many wait now. In a registry of its own, so
+ * What Prometheus reads: how long calls waited for locks, how long they held them, how many wait now. In a separate registry, so
  * that a process can have several applications, as tests do; with one, `FairLockPrometheusModule` is shorter.
  */
 @Injectable()

@@ -51,7 +51,7 @@ test('an order takes the lock of its product', () => {
   expect(locks.keysOf(stock, 'fillUp', 'lamp', 1)).toEqual(['product:lamp']);
 });
 
-test('an order that gets no lock sells nothing', async () => {
+test('an order without the lock sells nothing', async () => {
   const busy = new LockTimeoutError('product:lamp', 60_000);
   await expect(locks.failNext('product:lamp', busy, () => orders.place(LAMP))).rejects.toThrow(
     LockTimeoutError,

@@ -14,7 +14,7 @@ export class StockService {
   ) {}
 
   /**
-   * Reads and packs, for an order that writes what is left. Two of these at once would sell the same article twice, so
+   * Reads and packs, for an order that writes what is left. Two of these at the same time would sell the same article twice, so
    * the order holds the lock of the product from before this call until it has written.
    *
    * @returns how many are left
@@ -45,7 +45,7 @@ export class StockService {
     if (missing > 0) await this.add(productId, missing);
   }
 
-  /** Just looking needs no lock; what it says may have changed when you read it. */
+  /** Reading works without the lock; what it returns may have changed when you read it. */
   of(productId: string): Promise<number> {
     return this.data.read(`stock:${productId}`);
   }

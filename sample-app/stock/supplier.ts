@@ -14,7 +14,7 @@ export class Supplier {
   /**
    * The supplier is slow and answers two calls at a time, whichever instances they come from; further calls wait in line.
    *
-   * Call it outside of the lock of a product, so that customers are served meanwhile.
+   * Call it outside of the lock of a product, so that customers do not wait for it.
    */
   @FairLocked('supplier', { permits: 2 })
   async order(productId: string, quantity: number): Promise<void> {

@@ -6,7 +6,7 @@ import { instrumentFairLock } from 'nestjs-fair-lock/otel';
 
 /**
  * With `TRACES=console`, prints a span for each wait in line and for each hold. An application that is deployed starts the
- * SDK of OpenTelemetry with an exporter of its own before Nest, and calls `instrumentFairLock()` without a provider.
+ * SDK of OpenTelemetry with its exporter before Nest, and calls `instrumentFairLock()` without a provider.
  */
 export class Traces implements OnApplicationShutdown {
   private readonly end: () => void = () => undefined;

@@ -11,7 +11,7 @@ import { count } from './text.js';
 
 const { base, readOnly } = document.documentElement.dataset;
 const MINUTES = 5;
-const LAST = 'This page shows the last data that arrived.';
+const LAST = 'This page shows the last data received.';
 
 const main = document.getElementById('main');
 const state = {
@@ -117,7 +117,7 @@ function draw() {
   const views = { locks: locksView, lock: lineView, processes: processesView, graph: graphView };
   const content = overview
     ? views[view](state, actions)
-    : state.trouble === undefined && h('p', { class: 'empty' }, 'Waiting for the answers of the processes …');
+    : state.trouble === undefined && h('p', { class: 'empty' }, 'Waiting for the processes to answer …');
   render(main, alerts(), overview && view !== 'lock' && figures(state), h('div', { key: view }, content));
 }
 
@@ -137,7 +137,7 @@ function tab(view, href, text) {
   return h('a', { href, 'aria-current': current ? 'page' : undefined }, text);
 }
 
-/** Of the connection to the server; `stale` where the server itself gets no answer. */
+/** Of the connection to the server; `stale` where the server itself is not answered. */
 function condition() {
   return state.connection === 'open' && state.trouble !== undefined ? 'stale' : state.connection;
 }
@@ -159,7 +159,7 @@ function alerts() {
     'div',
     { key: 'alerts', role: 'alert' },
     connection === 'refused' && alert('bad', 'Your session has ended. Reload the page to sign in again.'),
-    connection === 'lost' && alert('warn', `The connection is lost. ${overview ? LAST : ''}`),
+    connection === 'lost' && alert('warn', `The connection was lost. ${overview ? LAST : ''}`),
     trouble !== undefined && alert('bad', `${trouble} ${overview ? LAST : ''}`),
     overview?.cycles.length > 0 &&
       view !== 'graph' &&

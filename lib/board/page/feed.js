@@ -29,7 +29,7 @@ export function connect(base, onEvent) {
     mine.onerror = () => {
       if (mine !== source) return;
       if (!refused) onEvent('lost');
-      // It tries again by itself after a broken connection, but not after an answer that is no stream.
+      // It reconnects after a broken connection, but not after an answer that is not a stream.
       if (mine.readyState === EventSource.CLOSED) timer = setTimeout(() => again(key), RETRY);
     };
   }

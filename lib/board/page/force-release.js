@@ -25,7 +25,7 @@ export function confirmForceRelease(base, key, holder) {
         h(
           'p',
           null,
-          'The holder gets the news that the lock is lost, but may go on for a moment. The next in line is served at once: two sections may run at the same time, and only the fencing token keeps late writes out.',
+          'The holder is told that the lock is lost, but may continue for a moment. The next in line is served immediately: two sections may run at the same time, and only the fencing token keeps late writes out.',
         ),
         h('label', { for: 'token' }, `Type the ${what} ${proof} to confirm`),
         h('input', { id: 'token', inputmode: 'numeric', autocomplete: 'off', required: true }),
@@ -68,6 +68,6 @@ async function send(base, named) {
     const { message } = await response.json().catch(() => ({}));
     return typeof message === 'string' ? message : `The server refused it (status ${response.status}).`;
   } catch {
-    return 'The server did not answer.';
+    return 'The server did not respond.';
   }
 }

@@ -16,13 +16,13 @@ export function graphView({ overview: { edges, cycles, locks } }) {
   return [
     h('div', { class: 'tools' }, h('h1', null, 'Sections that hold and wait')),
     edges.length === 0
-      ? h('p', { class: 'empty' }, 'No section that holds a lock waits for another one.')
+      ? h('p', { class: 'empty' }, 'No section that holds a lock is waiting for another one.')
       : [
           ...cycles.map(cycleText),
           h(
             'p',
             { class: 'note' },
-            'An arrow leads from a lock that a section holds to the lock for which it waits.',
+            'An arrow leads from a lock that a section holds to the lock it is waiting for.',
           ),
           h(
             'div',
@@ -41,7 +41,7 @@ function cycleText({ steps }) {
       'p',
       null,
       h('b', null, `${count(steps.length, 'section')} wait for each other. `),
-      'Each goes on when its wait times out.',
+      'Each continues when its wait times out.',
     ),
     h(
       'ol',

@@ -2,7 +2,7 @@
 import { h } from './dom.js';
 import { badge } from './locks.js';
 import { STEP } from './steps.js';
-import { count, dot, duration, lockLink, number, clientName, processName } from './text.js';
+import { count, dot, duration, lockLink, number, clientName, processName, who } from './text.js';
 
 const SPAN = 5 * 60_000;
 const UNSEEN = 'before this page was opened';
@@ -26,9 +26,7 @@ export function lineView({ key, line, readOnly, overview }, actions) {
   return [
     h('p', { class: 'back' }, h('a', { href: '#/' }, '← All locks')),
     h('h1', { class: 'key' }, key),
-    line
-      ? picture(line, overview, readOnly, actions)
-      : h('p', { class: 'empty' }, 'Waiting for the answer of Redis …'),
+    line ? picture(line, overview, readOnly, actions) : h('p', { class: 'empty' }, 'Waiting for Redis …'),
   ];
 }
 
@@ -48,7 +46,7 @@ function picture(line, overview, readOnly, actions) {
             : h('p', { class: 'card free' }, h('b', null, 'Free'), 'The lock is not held.'),
       timeLine(),
       queueLength === 0
-        ? h('p', { class: 'note' }, 'No call waits for it.')
+        ? h('p', { class: 'note' }, 'No call is waiting for it.')
         : h('h2', null, `${count(queueLength, 'call')} in line`),
       h('ol', { class: 'queue' }, ...places(waiters, longest, actions)),
       queueLength > waiters.length &&
@@ -63,7 +61,7 @@ function keptCard({ left, ...last }) {
     'p',
     { class: 'card free' },
     h('b', null, `Kept until ${until}`),
-    'The lock has no holder, but holdAtLeast of its last hold is not over: ',
+    'Nobody holds the lock, but holdAtLeast of its last hold has not elapsed: ',
     clientName(last),
   );
 }
@@ -161,7 +159,7 @@ function place(waiter, index, longest) {
       { class: 'about' },
       clientName(waiter),
       shareOf(waiter),
-      !live && h('span', { class: 'badge warn' }, 'no sign of life, passed over'),
+      !live && h('span', { class: 'badge warn' }, 'no sign of life, skipped'),
       inside.length > 0 &&
         h(
           'span',
@@ -200,7 +198,7 @@ function timeLine() {
       unseen > 0 && h('span', { class: 'unseen', title: UNSEEN, '--long': unseen.toFixed(4) }),
       ...holds.map(({ id, holder, begin, end }) => {
         const from = share(begin - (now - SPAN));
-        const title = `${processName(holder)} ${holder.label ?? ''}: ${duration(end - begin)}`;
+        const title = `${who(holder)}: ${duration(end - begin)}`;
         return h('span', {
           key: id,
           title,

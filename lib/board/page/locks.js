@@ -1,7 +1,7 @@
 /** All locks, the longest wait first. */
 import { h } from './dom.js';
 import { stepTo } from './steps.js';
-import { count, duration, lockLink, number, clientName, processName } from './text.js';
+import { count, duration, lockLink, number, clientName, who } from './text.js';
 
 const MOST_PIPS = 10;
 /** Rows that are drawn whole before the browser reports which are near. */
@@ -16,8 +16,7 @@ export function locksView(state, actions) {
   const { overview, filter } = state;
   const wanted = filter.trim().toLowerCase();
   const fits = ({ key, holder }) =>
-    wanted === '' ||
-    `${key} ${holder ? `${processName(holder)} ${holder.label ?? ''}` : ''}`.toLowerCase().includes(wanted);
+    wanted === '' || `${key} ${holder ? who(holder) : ''}`.toLowerCase().includes(wanted);
   const locks = overview.locks.filter(fits);
   const longest = Math.max(1, ...locks.map(({ longestWait }) => longestWait));
   return [
@@ -38,7 +37,7 @@ export function locksView(state, actions) {
       ? h(
           'p',
           { class: 'empty' },
-          wanted === '' ? 'No lock is held, and no call waits for one.' : 'No lock fits the filter.',
+          wanted === '' ? 'No lock is held, and no call is waiting for one.' : 'No lock matches the filter.',
         )
       : [
           h(
@@ -131,7 +130,7 @@ export function badge(state) {
   return texts[state] && h('span', { class: `badge ${state === 'lost' ? 'bad' : 'warn'}` }, texts[state]);
 }
 
-/** A dot for each of the first waiters, in one element: a thousand rows are shown at once. */
+/** A dot for each of the first waiters, in one element: a thousand rows are shown together. */
 function pips(waiting) {
   return h('span', { class: 'pips', 'aria-hidden': 'true', '--n': Math.min(waiting, MOST_PIPS) });
 }

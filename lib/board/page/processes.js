@@ -27,7 +27,7 @@ export function processesView({ overview: { processes, silent } }) {
       h(
         'p',
         { class: 'note' },
-        'A process that does not answer has a blocked event loop, or is stopped, or its network is cut. Its locks stay held until their lease is over.',
+        'A process that does not answer has a blocked event loop, is stopped, or is cut off from the network. Its locks stay held until their lease expires.',
       ),
   ];
 }

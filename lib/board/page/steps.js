@@ -1,8 +1,8 @@
-/** Long lists reach the page in steps, one a frame: a page that draws all of a thousand rows at once does not answer meanwhile. */
+/** Long lists reach the page in steps, one a frame: a page that draws a thousand rows in one frame does not respond until it is done. */
 
 export const STEP = 100;
 
-/** @returns the keys to draw now, where the page shows `shown` and is to show `wanted`: one step nearer to it */
+/** @returns the keys to draw now, where the page shows `shown` and should show `wanted`: one step nearer to it */
 export function stepTo(wanted, shown) {
   const all = new Set(wanted);
   const rest = shown.filter((key) => all.has(key));

@@ -33,7 +33,7 @@ export function count(value, one, many = `${one}s`) {
 }
 
 export function processName({ host, pid }) {
-  return host ? `${host}:${pid}` : 'unknown process';
+  return host ? `${host}/${pid}` : 'unknown process';
 }
 
 /** By process, in the order in which the page first named them: up to eight have different colours. */
@@ -46,15 +46,23 @@ export function dot(process) {
   return h('span', { class: `dot hue${hues.get(name)}`, 'aria-hidden': 'true' });
 }
 
-/** A process and what it does there: dot, name, label. */
-export function clientName(process) {
+/** A process and what it does there, as logs and errors write it: `web-1/4711/OrdersService.pay`. */
+export function who(client) {
+  return processName(client) + ofProcess(client);
+}
+
+/** The same with the colour of the process. */
+export function clientName(client) {
   return h(
     'span',
     { class: 'client' },
-    dot(process),
-    h('span', { class: 'process' }, processName(process)),
-    process.label && h('span', { class: 'label' }, process.label),
+    dot(client),
+    h('span', { class: 'who' }, processName(client), h('span', { class: 'label' }, ofProcess(client))),
   );
+}
+
+function ofProcess({ host, label }) {
+  return label ? `${host ? '/' : ' '}${label}` : '';
 }
 
 /**

@@ -70,7 +70,7 @@ export function readArguments(args: readonly string[]): Arguments {
   const surplus = takesKey ? rest[0] : key;
   if (command !== 'help' && surplus !== undefined)
     throw new UsageError(
-      `${JSON.stringify(surplus)} is one argument too many. A key with spaces needs quotes.`,
+      `${JSON.stringify(surplus)} is one argument too many. Put a key with spaces in quotes.`,
     );
   for (const [option, commands] of Object.entries(OPTIONS_OF)) {
     const given = values[option as keyof typeof values] !== undefined;
@@ -101,8 +101,8 @@ export function readArguments(args: readonly string[]): Arguments {
 function checkForceRelease(store: Arguments['store'], token?: string, holder?: string): void {
   if (store === 'redisson')
     throw new UsageError(
-      'force-release works with --store redis only: a lock of Redisson has no fencing token that names the holder. ' +
-        'locks.forceRelease(key), in a program, takes the lock from any holder.',
+      'force-release works only with --store redis: a Redisson lock has no fencing token that names the holder. ' +
+        'In a program, locks.forceRelease(key) takes the lock from any holder.',
     );
   if ((token === undefined) === (holder === undefined))
     throw new UsageError(
@@ -122,7 +122,7 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    // Node adds advice about arguments that begin with a dash, after a full stop or on lines of its own.
+    // Node adds advice about arguments that begin with a dash, after a full stop or on separate lines.
     throw new UsageError(`${(error as Error).message.split(/\.\s/)[0]}.`);
   }
 }
@@ -131,7 +131,7 @@ function commandOf(name: string | undefined): CommandName | 'help' {
   if (name === undefined) return 'help';
   if (Object.hasOwn(COMMANDS, name)) return name as CommandName;
   throw new UsageError(
-    `There is no command ${JSON.stringify(name)}. The commands are ${Object.keys(COMMANDS).join(', ')}.`,
+    `Unknown command ${JSON.stringify(name)}. The commands are: ${Object.keys(COMMANDS).join(', ')}.`,
   );
 }
 

@@ -1,5 +1,5 @@
 /** Formats the output of the commands: plain text in columns. */
-import { type ClientName } from '../../core/port/client-name.js';
+import { clientName, type ClientName } from '../../core/port/client-name.js';
 import { printable } from '../../core/errors/text.js';
 import { type Share } from '../../core/port/lock-store.js';
 
@@ -22,10 +22,9 @@ export function count(value: number, one: string, many = `${one}s`): string {
   return `${value} ${value === 1 ? one : many}`;
 }
 
-/** `host:pid label`, as far as it is known. */
-export function clientText({ host, pid, label }: ClientName): string {
-  const process = host ? `${host}:${pid}` : 'an unknown process';
-  return label ? `${process} ${label}` : process;
+/** `host/pid/label`, as in logs and errors, as far as it is known. */
+export function clientText({ host, pid, label = '' }: ClientName): string {
+  return host ? clientName(`${host}/${pid}`, label) : label || 'an unknown process';
 }
 
 /** With whom a call holds a lock: nothing if alone. */

@@ -10,7 +10,7 @@ export const doctor: Command = async ({ locks, args, print }) => {
   const unseen: string[] = [];
   const overview = await locks.query(args, args.store === 'redis').catch((error: unknown) => {
     if (!(error instanceof LockStoreUnavailableError) || error.failure !== 'not-permitted') throw error;
-    unseen.push('Locks of dead processes were not looked for: the Redis user lacks +scan.');
+    unseen.push('Could not look for locks of dead processes: the Redis user lacks +scan.');
     return locks.query(args);
   });
   const found = [...locks.warnings, ...unseen, ...orphans(overview), ...remarks(overview)];
@@ -18,9 +18,7 @@ export const doctor: Command = async ({ locks, args, print }) => {
   if (args.json) print({ processes: processes.length, found });
   else {
     print(processesText(overview));
-    print(
-      found.length === 0 ? 'Nothing wrong was found.' : found.map((one) => `- ${printable(one)}`).join('\n'),
-    );
+    print(found.length === 0 ? 'No problems found.' : found.map((one) => `- ${printable(one)}`).join('\n'));
   }
   return found.length === 0 ? EXIT.done : EXIT.trouble;
 };
@@ -36,6 +34,6 @@ function orphans({ locks }: LockOverview): string[] {
     .filter(({ orphan }) => orphan)
     .map(
       ({ key }) =>
-        `The lock ${quote(key)} is kept for a process that is gone; it is free when its lease is over.`,
+        `The lock ${quote(key)} is held by a process that is gone; it is free when its lease expires.`,
     );
 }

@@ -20,7 +20,7 @@ function nestedWaits({ processes }: LockOverview) {
 
 function graphText(overview: LockOverview): string {
   const waits = nestedWaits(overview);
-  if (waits.length === 0) return 'No section that holds a lock waits for another one.';
+  if (waits.length === 0) return 'No section that holds a lock is waiting for another one.';
   const headings = ['SECTION', 'HOLDS', 'WAITS FOR', ' SINCE'];
   const rows = waits.map((wait) => [
     clientText(wait),

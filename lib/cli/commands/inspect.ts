@@ -1,9 +1,8 @@
-import { parseClientName } from '../../core/port/client-name.js';
 import { type KeptLock, type LockHolder, type LockSnapshot } from '../../core/port/lock-store.js';
 import { quote } from '../../core/errors/text.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';
-import { clientText, count, shareText, table, time } from '../call/text.js';
+import { count, shareText, table, time } from '../call/text.js';
 
 export const inspect: Command = async ({ locks, args: { key, json }, print }) => {
   const snapshot = await locks.inspect(key);
@@ -11,7 +10,7 @@ export const inspect: Command = async ({ locks, args: { key, json }, print }) =>
   if (json) print(snapshot);
   else if (free)
     print(
-      `The lock ${quote(key)} is free: it is not held, and no call waits for it. Is the key right? ls lists all.`,
+      `The lock ${quote(key)} is free: nobody holds it or waits for it. Is the key right? ls lists all locks.`,
     );
   else print(snapshotText(snapshot));
   return free ? EXIT.notHeld : EXIT.done;
@@ -21,10 +20,10 @@ function snapshotText(snapshot: LockSnapshot): string {
   const { key, holder, kept, waiters, queueLength } = snapshot;
   const rows = waiters.map(({ who, waitingFor, live, share }, index) => [
     String(index + 1),
-    clientText(parseClientName(who)),
+    who,
     time(waitingFor),
     shareText(share),
-    live ? '' : 'no sign of life, passed over',
+    live ? '' : 'no sign of life, skipped',
   ]);
   const more = queueLength - waiters.length;
   return [
@@ -40,26 +39,21 @@ function snapshotText(snapshot: LockSnapshot): string {
 function keptText({ who, token, left }: KeptLock): string[] {
   const until = new Date(Date.now() + left).toLocaleTimeString('en-GB');
   return [
-    `kept     until ${until}, for another ${time(left)}: holdAtLeast of ${clientText(parseClientName(who))}`,
+    `kept     until ${until}, for another ${time(left)}: holdAtLeast of ${who}`,
     ...(token === undefined ? [] : [`token    ${token}`]),
   ];
 }
 
 function sharedText({ holders, used, limit }: LockSnapshot): string[] {
-  const rows = holders.map(({ who, heldFor, share, id = '' }) => [
-    clientText(parseClientName(who)),
-    time(heldFor),
-    shareText(share),
-    id,
-  ]);
+  const rows = holders.map(({ who, heldFor, share, id = '' }) => [who, time(heldFor), shareText(share), id]);
   const taken = limit === undefined ? count(holders.length, 'read') : `${used} of ${limit} permits are taken`;
   return [`shared   ${taken}`, '', table(['HOLDER', ' HELD FOR', '', 'ID'], rows), ''];
 }
 
 function holderText({ who, token, heldFor, leaseLeft }: LockHolder): string[] {
   return [
-    `holder   ${clientText(parseClientName(who))}`,
-    `         held for ${time(heldFor)}; its lease ends in ${time(leaseLeft)} unless it is renewed`,
+    `holder   ${who}`,
+    `         held for ${time(heldFor)}; its lease expires in ${time(leaseLeft)} unless it is renewed`,
     ...(token === undefined ? [] : [`token    ${token}`]),
   ];
 }

@@ -11,7 +11,7 @@ export const ls: Command = async ({ locks, args, print }) => {
 };
 
 export const NO_PROCESS =
-  'No process uses these locks now; --prefix, --store and --cluster choose which locks.';
+  'No process is using these locks. --prefix, --store and --cluster select which locks.';
 
 /** All locks as a table, then remarks on problems. */
 export function overviewText(overview: LockOverview): string {
@@ -28,7 +28,7 @@ export function overviewText(overview: LockOverview): string {
       .filter(({ truncated }) => truncated)
       .map(
         (process) =>
-          `more: ${clientText(process)} has more than is shown: a process reports its ${MOST_REPORTED} oldest holds and waits`,
+          `more: ${clientText(process)} has more than this: a process reports only its ${MOST_REPORTED} oldest holds and waits`,
       ),
     ...remarks(overview),
   ].join('\n');
@@ -60,7 +60,7 @@ export function remarks({ silent, cycles, problems }: LockOverview): string[] {
     ...silent.map(
       (process) =>
         `silent: ${process.host === undefined ? `client ${process.clientId}` : clientText(process)} did not answer: ` +
-        'its event loop is blocked, it is stopped, or its network is cut',
+        'its event loop is blocked, it is stopped, or it is cut off from the network',
     ),
     ...(cycles.length > 0 ? [`cycles: ${cycles.length}; see graph`] : []),
     ...problems.map((problem) => `problem: ${problem}`),

@@ -8,13 +8,13 @@ import { FairLockError, type FairLockErrorCode } from '../errors/errors.js';
  * (`hasSubscribers`), so they cost nothing otherwise. Subscribers must not throw.
  *
  * `fairlock:wait` and `fairlock:hold` are tracing channels: `start` is published when it begins, `error` if it fails, and
- * `asyncEnd` when it is over. The message is one object from beginning to end. `fairlock:event` is a plain channel.
+ * `asyncEnd` when it has ended. The message is one object from beginning to end. `fairlock:event` is a plain channel.
  */
 export const waitChannel = tracingChannel<WaitDescription, WaitDescription>('fairlock:wait');
 export const holdChannel = tracingChannel<HoldDescription, HoldDescription>('fairlock:hold');
 export const eventChannel = channel('fairlock:event');
 
-/** `skipped`: as `timeout`, of a caller that goes on without the lock (`onTimeout: 'skip'`, `tryAcquire`). */
+/** `skipped`: as `timeout`, of a caller that continues without the lock (`onTimeout: 'skip'`, `tryAcquire`). */
 export type WaitOutcome = 'granted' | 'skipped' | 'timeout' | 'aborted' | 'full' | 'unavailable' | 'refused';
 export type HoldOutcome = 'released' | 'lost' | 'max-hold';
 
@@ -24,7 +24,7 @@ export interface WaitDescription {
   /** The name under which metrics count it: the template of the key, the `group` of the call, or `other`. */
   readonly lock: string;
   readonly label: string;
-  /** With whom it is to hold the lock; undefined: alone. */
+  /** With whom it would share the lock; undefined: alone. */
   readonly share: Share | undefined;
   readonly startedAt: number;
   /** How many requests were ahead when it was put in line; undefined: it was not in line. */
@@ -96,7 +96,7 @@ export function beginWait(
 
 /**
  * @param error absent: it was granted
- * @param skips whether the caller goes on without the lock when the wait time is over
+ * @param skips whether the caller continues without the lock when `waitTime` has elapsed
  */
 export function endWait(wait: WaitDescription, error: unknown, skips: boolean): void {
   wait.endedAt = performance.now();

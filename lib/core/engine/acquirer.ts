@@ -77,7 +77,7 @@ export class Acquirer {
           throw error;
         })
         .finally(() => this.waits.leave(wait));
-      // If the outer hold ended before the turn of the request came, the request asks anew.
+      // If the outer hold ended before the turn of the request came, it asks again.
       return nested ?? (await this.acquire(target, call));
     } catch (error) {
       refusal = error;
@@ -146,7 +146,7 @@ function refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
   throw new LockDeadlockError(
     key,
     `waitTime is Infinity inside a hold on ${quote(inside)}, and two flows that take the same two locks in ` +
-      'opposite order would wait for ever. Give a finite waitTime, or ask for all keys at once.',
+      'opposite order would wait forever. Set a finite waitTime, or request all keys in one call.',
   );
 }
 
@@ -156,7 +156,7 @@ function refuseNested(grant: SharedGrant, key: string, call: AcquireCall): void 
   if (call.options.reentrant) return;
   throw new LockDeadlockError(
     key,
-    'this flow holds it already, and with reentrant: false it would wait for itself.',
+    'this flow already holds it, and with reentrant: false it would wait for itself.',
   );
 }
 

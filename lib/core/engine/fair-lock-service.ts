@@ -29,16 +29,16 @@ export interface ServiceParts extends LeadershipParts {
 const NO_OPTIONS: AcquireOptions = Object.freeze({});
 
 /**
- * Locks from code, if a decorator does not fit.
+ * Locks from code, where a decorator does not fit.
  *
  * Requests are served in the order in which they were made, over all processes that use the same Redis and key prefix.
- * Several keys are taken together, without duplicates, in one global order, so that two callers never block each other.
+ * Several keys are locked in one call, without duplicates and in one global order, so two callers never block each other.
  *
  * Every method that waits may throw:
- * - `LockTimeoutError` (423): `waitTime` was over; the request is out of the line
+ * - `LockTimeoutError` (423): `waitTime` elapsed; the request has left the line
  * - `LockAbortedError`: `signal` aborted, or the client of the running request went away
- * - `LockQueueFullError` (503): `maxQueue` requests wait already
- * - `LockStoreUnavailableError` (503): Redis did not answer a new request within `commandTimeout`
+ * - `LockQueueFullError` (503): `maxQueue` requests are already waiting
+ * - `LockStoreUnavailableError` (503): Redis did not respond to a new request within `commandTimeout`
  * - `LockShuttingDownError` (503): the application is closing
  * - `LockDeadlockError`, `LockKeyError`, `LockConfigurationError` (500): a mistake in the call
  *
@@ -59,7 +59,7 @@ export class FairLockService {
     return this.parts.defaults.onLost;
   }
 
-  /** @internal Milliseconds after which a hold is to end: the module's option of this name. */
+  /** @internal Milliseconds after which a hold should end: the module's option of this name. */
   get maxHold(): number {
     return this.parts.defaults.maxHold;
   }
@@ -71,7 +71,7 @@ export class FairLockService {
    * through untouched, and so does its result: the release never replaces them.
    *
    * @throws LockLostError if the lock was lost before the section could begin, for example because the process was stopped; and with
-   * `onLost: 'reject'`, if it was lost meanwhile
+   * `onLost: 'reject'`, if it was lost while the section ran
    */
   async withLock<T>(
     keys: LockKeys,
@@ -84,7 +84,7 @@ export class FairLockService {
     const lock = await this.take(keys, call);
     let result: T;
     try {
-      // It may have ended between the look of `take` and here.
+      // It may have ended since `take` checked it.
       this.requireHeld(lock);
       // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
       result = await lock.run(() => Promise.resolve(section(lock)));
@@ -96,7 +96,7 @@ export class FairLockService {
   }
 
   /**
-   * Waits for the lock and returns its handle; release it with `release()`, or let `await using` do it.
+   * Waits for the lock and returns its handle; release it with `release()`, or use `await using`.
    *
    * For work that is not one function call. The code after it is not inside the hold: use `lock.run`, or `withLock`, for that.
    *
@@ -125,12 +125,12 @@ export class FairLockService {
   }
 
   /**
-   * Stands for leadership: of all processes that call it with the same key, one at a time runs `section`, in the order in which they came.
-   * Returns at once, so that a boot does not wait for an election.
+   * Campaigns for leadership: of all processes that call it with the same key, one at a time runs `section`, in the order in which they joined.
+   * Returns immediately, so that the boot does not wait for an election.
    *
-   * `section` runs outside of the caller's flow, inside the hold. When it returns, this process has resigned for good. When it throws, there
-   * is one warning, and the process stands again after 1 s, doubled with each further failure up to 30 s. When the lock is lost,
-   * `lock.signal` aborts, and the process stands again once `section` has ended. When the application closes, or `stop()` is called,
+   * `section` runs outside of the caller's flow, inside the hold. When it returns, this process has resigned for good. When it throws, one
+   * warning is logged, and the process rejoins the line after 1 s, doubled with each further failure up to 30 s. When the lock is lost,
+   * `lock.signal` aborts, and the process rejoins the line once `section` has ended. When the application closes, or `stop()` is called,
    * `lock.signal` aborts, and the lock is released once `section` has ended.
    *
    * Neither the wait nor the hold counts as slow (`slowWait`, `slowHold`). See docs/recipes/leader.md.
@@ -168,8 +168,8 @@ export class FairLockService {
 
   /**
    * The locks of all processes that use the same Redis and key prefix, at about one moment: who holds, who waits, for how
-   * long, behind whom, and which flows wait for each other. Every process is asked for its own; one that does not answer
-   * in time is named in `silent`. Costs nothing while it is not called. See docs/observability.md.
+   * long, behind whom, and which flows wait for each other. Every process reports its own; one that does not answer
+   * in time is listed in `silent`. Costs nothing unless it is called. See docs/observability.md.
    *
    * @throws LockStoreUnavailableError when Redis cannot be reached
    * @throws LockConfigurationError or LockKeyError for a query that cannot work
@@ -204,7 +204,7 @@ export class FairLockService {
    * Takes `key` from its holder, or from all that share it, and gives it to the next in line; false if it was free. The holder is notified that the
    * lock is lost, but its section may still run for a moment: only a fencing token keeps its late writes out.
    *
-   * @throws LockHolderChangedError if `token` or `holder` is given and another holder has the lock by now; nothing is changed then
+   * @throws LockHolderChangedError if `token` or `holder` is given and another holder has the lock by now; then nothing is changed
    */
   async forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean> {
     const { store, observer } = this.parts;

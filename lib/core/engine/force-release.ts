@@ -10,7 +10,7 @@ export interface ForceReleaseOptions {
    */
   token?: number | undefined;
   /**
-   * The id of one holder of a shared lock, as `inspect` shows it: only that one loses the lock. If it does not hold the lock any more,
+   * The id of one holder of a shared lock, as `inspect` shows it: only that one loses the lock. If it no longer holds the lock,
    * nothing is changed (LockHolderChangedError). Not with `token`, since a shared hold has none.
    */
   holder?: string | undefined;
@@ -34,6 +34,6 @@ export function namedGrant(options: unknown = {}, { fencing, kind }: LockStore):
   }
   if (fencing) return { token };
   throw new LockConfigurationError(
-    `The store ${kind} has no fencing tokens, so a forced release cannot name its holder by one: leave the token out.`,
+    `The store ${kind} has no fencing tokens, so a forced release cannot name its holder by one: omit the token.`,
   );
 }

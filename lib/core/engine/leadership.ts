@@ -5,7 +5,7 @@ import {
   LockShuttingDownError,
   sentenceOf,
 } from '../errors/errors.js';
-import { see } from '../errors/mistakes.js';
+import { withPage } from '../errors/pages.js';
 import { duration, printable, quote, shown } from '../errors/text.js';
 import type { FairLock } from '../holds/fair-lock.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
@@ -119,7 +119,7 @@ export class Candidate implements Leadership, TimedTask {
     this.leave(new LockShuttingDownError(this.key));
   }
 
-  /** The pause is over. */
+  /** The pause has elapsed. */
   onDue(): void {
     this.endPause?.();
   }
@@ -152,7 +152,7 @@ export class Candidate implements Leadership, TimedTask {
         if (this.leaving.signal.aborted) break;
         if (!refused)
           this.warn(
-            `This process cannot stand for the leadership ${quote(this.key)}: ${textOf(error)}`,
+            `This process cannot campaign for the leadership ${quote(this.key)}: ${textOf(error)}`,
             error,
           );
         await this.pause(SHORTEST_PAUSE);
@@ -185,9 +185,12 @@ export class Candidate implements Leadership, TimedTask {
   /** The first try of everybody begins an interval and returns: then each process leads in turn, and the job runs in all of them. */
   private warnOfReturn(ran: number): void {
     this.warn(
-      `The section of the leader ${quote(this.key)} returned after ${duration(ran)}, so this process has resigned for good, and the next one ` +
-        'leads. Work that the section began and did not await, such as an interval, goes on here, and soon in every process: let the section ' +
-        `end when lock.signal aborts, and not before. For work that ends by itself, use withLock.${see('lead')}`,
+      withPage(
+        `The section of the leader ${quote(this.key)} returned after ${duration(ran)}, so this process has resigned for good, and the next ` +
+          'one leads. Work that the section started but did not await, such as an interval, continues here, and soon in every process: end ' +
+          'the section only when lock.signal aborts. For work that finishes, use withLock.',
+        'locking',
+      ),
     );
   }
 
@@ -196,7 +199,7 @@ export class Candidate implements Leadership, TimedTask {
     if (ran >= LONGEST_PAUSE) this.failures = 0;
     const pause = Math.min(SHORTEST_PAUSE * 2 ** this.failures, LONGEST_PAUSE);
     this.failures += 1;
-    const again = this.leaving.signal.aborted ? '' : ` It joins the line again in ${duration(pause)}.`;
+    const again = this.leaving.signal.aborted ? '' : ` It rejoins the line in ${duration(pause)}.`;
     this.warn(
       `The section of the leader ${quote(this.key)} threw: ${textOf(error)}. This process resigned.${again}`,
       error,

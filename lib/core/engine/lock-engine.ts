@@ -54,7 +54,7 @@ export class LockEngine implements ObservableEngine {
     this.warn = defaults.onWarning;
   }
 
-  /** Connects the store; resolves also when its server is away (then it warns). No effect after `close`. */
+  /** Connects the store; also resolves when its server is unreachable (then it warns). No effect after `close`. */
   async start(): Promise<void> {
     if (this.closing) return;
     announce(this);
@@ -94,7 +94,7 @@ export class LockEngine implements ObservableEngine {
     try {
       await this.store.close();
     } catch (error) {
-      this.warn('The lock store failed to close.', { error });
+      this.warn('The connection to the lock store failed to close.', { error });
     }
   }
 }

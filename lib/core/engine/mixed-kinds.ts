@@ -2,7 +2,7 @@ import type { EngineDefaults } from '../options/acquire-options.js';
 import type { Target } from '../options/lock-keys.js';
 import { quote } from '../errors/text.js';
 
-/** So many keys of permits are remembered. */
+/** The number of keys with permits that are remembered. */
 const MOST_REMEMBERED = 1_000;
 
 /**
@@ -23,8 +23,8 @@ export class MixedKinds {
     found.warned = true;
     const asked = share ? "with mode: 'read'" : 'as a whole';
     this.warn(
-      `Some calls ask for permits of the lock ${quote(key)}, and one asks for it ${asked}. They exclude each other: it waits until all permits ` +
-        'are back, and those behind it wait for it. If that is not meant, give all calls permits, or use two keys.',
+      `Some calls request permits of the lock ${quote(key)}, and one requests it ${asked}. They exclude each other: it waits until all permits ` +
+        'are returned, and the calls behind it wait for it. If you did not intend this, use permits in all calls, or use two keys.',
       { key, label },
     );
   }

@@ -1,11 +1,11 @@
 import { FairLockError } from './fair-lock-error.js';
-import { see, withPlace } from './mistakes.js';
+import { withPage } from './pages.js';
 import { quote } from './text.js';
 
 export { FairLockError, type FairLockErrorBody, type FairLockErrorCode } from './fair-lock-error.js';
 export * from './wait-errors.js';
 
-/** The lock was lost while it was held: another caller may hold it now. Stop, or refuse late writes by fencing token. */
+/** The lock was lost while it was held: another caller may hold it now. Stop, or reject late writes by fencing token. */
 export class LockLostError extends FairLockError {
   static readonly code = 'LOST';
   readonly code = LockLostError.code;
@@ -17,8 +17,9 @@ export class LockLostError extends FairLockError {
     super({
       message: 'The lock was lost while it was held.',
       details:
-        `The lock ${quote(key)} was lost: ${why}. Another caller may hold it now, so the code that follows is not protected; ` +
-        'writes that carry the fencing token can still be refused.',
+        `The lock ${quote(key)} was lost: ${why}. Another caller may hold it now, so the code that follows is not protected. ` +
+        'Check the data that it wrote; writes that carry the fencing token can still be rejected.',
+      page: 'troubleshooting',
       status: 500,
     });
   }
@@ -31,15 +32,13 @@ export class LockNotHeldError extends FairLockError {
   constructor(readonly key: string) {
     super({
       message: 'The lock is not held.',
-      details:
-        `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.` +
-        see('A hold used after its end'),
+      details: `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.`,
       status: 500,
     });
   }
 }
 
-/** A forced release named a holder, which does not have the lock any more. Nothing was changed. */
+/** A forced release named a holder that no longer has the lock. Nothing was changed. */
 export class LockHolderChangedError extends FairLockError {
   static readonly code = 'HOLDER_CHANGED';
   readonly code = LockHolderChangedError.code;
@@ -60,7 +59,7 @@ export class LockHolderChangedError extends FairLockError {
       details:
         `The lock ${quote(key)} was not released by force: the ${what} no longer holds it` +
         (presentToken === undefined ? ', the lock is free or shared' : `, the token ${presentToken} does`) +
-        '. Look again (inspect) before you repeat it.',
+        '. Inspect the lock before you try again.',
       status: 409,
     });
     this.token = typeof named === 'number' ? named : undefined;
@@ -68,7 +67,7 @@ export class LockHolderChangedError extends FairLockError {
   }
 }
 
-/** The wait could never end, because the caller itself holds the lock that it would wait for. */
+/** The wait could never end, because the caller already holds the lock that it would wait for. */
 export class LockDeadlockError extends FairLockError {
   static readonly code = 'DEADLOCK';
   readonly code = LockDeadlockError.code;
@@ -85,15 +84,15 @@ export class LockDeadlockError extends FairLockError {
 }
 
 /**
- * A key template or key function is wrong, or produced no usable key from this call. Status 500, as a bug of the caller; 400 if the
- * key comes from a request, whose client sent an unusable value.
+ * A key template or key function is wrong, or did not produce a usable key for this call. Status 500, as a bug of the caller; 400 if the
+ * key comes from a request whose client sent an unusable value.
  */
 export class LockKeyError extends FairLockError {
   static readonly code = 'KEY';
   readonly code = LockKeyError.code;
   constructor(
     details: string,
-    { message = 'This call gives no usable key for its lock.', status = 500 }: KeyErrorOptions = {},
+    { message = 'This call does not give its lock a usable key.', status = 500 }: KeyErrorOptions = {},
   ) {
     super({ message, details, status });
   }
@@ -118,7 +117,7 @@ export type StoreFailure =
   | 'foreign-type'
   | 'refused';
 
-/** The store did not answer in time or refused the command. The caller does not own the lock. */
+/** Redis did not respond in time, or refused the command. The caller does not hold the lock. */
 export class LockStoreUnavailableError extends FairLockError {
   static readonly code = 'STORE_UNAVAILABLE';
   readonly code = LockStoreUnavailableError.code;
@@ -131,8 +130,9 @@ export class LockStoreUnavailableError extends FairLockError {
     readonly reason: string = details,
   ) {
     super({
-      message: 'No lock can be taken at the moment.',
+      message: 'Locks are temporarily unavailable.',
       details,
+      page: 'troubleshooting',
       status: 503,
       retryAfter: 1,
       cause,
@@ -141,29 +141,30 @@ export class LockStoreUnavailableError extends FairLockError {
 }
 
 /**
- * Too few replicas confirmed the grant in time, so a failover could have given the lock to another as well. It was given
- * back and the caller does not own it; asking again makes sense.
+ * Too few replicas confirmed the grant in time, so after a failover another caller could have been granted the lock as well. It was
+ * released and the caller does not hold it; retrying makes sense.
  */
 export class LockNotReplicatedError extends FairLockError {
   static readonly code = 'NOT_REPLICATED';
   readonly code = LockNotReplicatedError.code;
   constructor(
     readonly key: string,
-    /** How many replicas confirmed; undefined: there was no answer. */
+    /** How many replicas confirmed; undefined: unknown, since Redis did not respond. */
     readonly replicas: number | undefined,
-    /** How many are demanded (`replicas.min`). */
+    /** How many are required (`replicas.min`). */
     readonly min: number,
     /** Milliseconds that they had (`replicas.timeout`). */
     readonly timeout: number,
   ) {
     super({
-      message: 'No lock can be taken at the moment.',
+      message: 'Locks are temporarily unavailable.',
       details:
         `The lock ${quote(key)} was released: ` +
         (replicas === undefined
-          ? `no answer said how many replicas have it`
-          : `${replicas} of the ${min} replicas that are demanded confirmed it within ${timeout} ms`) +
-        '. The lock was not taken. Check the replicas, or lower replicas.min.',
+          ? 'Redis did not report how many replicas have it'
+          : `${replicas} of the required ${min} replicas confirmed it within ${timeout} ms`) +
+        '. The request failed, and the caller does not hold the lock. Check the replicas, or lower replicas.min.',
+      page: 'troubleshooting',
       status: 503,
       retryAfter: 1,
     });
@@ -177,7 +178,7 @@ export class LockNotReplicatedError extends FairLockError {
 export class LockProtocolError extends FairLockError {
   static readonly code = 'PROTOCOL';
   readonly code = LockProtocolError.code;
-  /** @param newer whether a newer version of the library wrote it: this instance cannot serve, others may (503) */
+  /** @param newer whether a newer version of the library wrote it: this instance cannot serve, but others can (503) */
   constructor(details: string, cause?: unknown, newer = false) {
     super({
       message: 'The lock is kept in a form that this version cannot read.',
@@ -188,18 +189,18 @@ export class LockProtocolError extends FairLockError {
   }
 }
 
-/** An option or a call that cannot work, found at boot or at the call. */
+/** An option or a call that cannot work, found at boot or when it is called. */
 export class LockConfigurationError extends FairLockError {
   static readonly code = 'CONFIGURATION';
   readonly code = LockConfigurationError.code;
   /** @param message a sentence without a key, if `details` names one and a client could read it */
   constructor(details: string, message?: string) {
-    const sentence = withPlace(details);
+    const sentence = withPage(details, 'errors');
     super({ message: message ?? sentence, details: sentence, status: 500 });
   }
 }
 
-/** The application is closing: no new locks, all waiters leave their lines, and in the end all holders are asked to stop. */
+/** The application is closing: it takes no new locks, all waiters leave their lines, and finally all holders are asked to stop. */
 export class LockShuttingDownError extends FairLockError {
   static readonly code = 'SHUTTING_DOWN';
   readonly code = LockShuttingDownError.code;
@@ -207,8 +208,9 @@ export class LockShuttingDownError extends FairLockError {
     super({
       message: 'The application is shutting down.',
       details:
-        `The application is shutting down: no request for the lock ${quote(key)} is served any more, ` +
-        'and holders are to stop.',
+        `The application is shutting down: it no longer serves requests for the lock ${quote(key)}, ` +
+        'and its holders should stop.',
+      page: 'shutdown',
       status: 503,
       retryAfter: 1,
     });

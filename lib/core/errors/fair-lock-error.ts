@@ -1,3 +1,5 @@
+import { withPage, type Page } from './pages.js';
+
 /** The machine-readable code of an error. */
 export type FairLockErrorCode =
   | 'WAIT_TIMEOUT'
@@ -37,6 +39,8 @@ interface ErrorFields {
   readonly message: string;
   /** For an operator. */
   readonly details: string;
+  /** The page that `details` leads to. Default: `errors`. */
+  readonly page?: Page;
   /** Of HTTP. */
   readonly status: number;
   readonly retryAfter?: number;
@@ -52,11 +56,11 @@ interface ErrorFields {
  * Servers may send `message` to clients, so it names no key, host or process. `details` names them, and other fields may (`key`,
  * `blockedBy`): loggers that inspect an error show them, `JSON.stringify` does not.
  *
- * `instanceof` is true as well for an error of another copy of this package in the same process (ESM and CommonJS).
+ * `instanceof` is also true for an error of another copy of this package in the same process (ESM and CommonJS).
  */
 export abstract class FairLockError extends Error {
   abstract readonly code: FairLockErrorCode;
-  /** What happened, what it means and what to do, with all names: for logs, not for clients. */
+  /** What happened, what it means, what to do and where to read on, with all names: for logs, not for clients. */
   readonly details: string;
   /** The HTTP status that fits, e.g. 423 Locked. */
   readonly status: number;
@@ -68,10 +72,10 @@ export abstract class FairLockError extends Error {
   readonly retryAfter: number | undefined;
 
   /** @internal */
-  protected constructor({ message, details, status, retryAfter, cause }: ErrorFields) {
+  protected constructor({ message, details, page = 'errors', status, retryAfter, cause }: ErrorFields) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
-    this.details = details;
+    this.details = withPage(details, page);
     this.status = this.statusCode = status;
     // A client can do nothing about a bug or a lost lock.
     this.expose = status !== 500;
@@ -81,7 +85,7 @@ export abstract class FairLockError extends Error {
   static override [Symbol.hasInstance](value: unknown): boolean {
     if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
     if (typeof value !== 'object' || value === null || !(BRAND in value)) return false;
-    // An error of another copy of this package: compare by code. A class that an application derived has no `code` of its own, so it
+    // An error of another copy of this package: compare by code. A class that an application derived does not define `code`, so it
     // matches no such error.
     if (this === FairLockError) return true;
     const { code } = value as { readonly code?: unknown };
@@ -98,7 +102,7 @@ export abstract class FairLockError extends Error {
     return `${this.name}: ${this.details}`;
   }
 
-  /** What GraphQL servers send beside the message. */
+  /** What GraphQL servers send besides the message. */
   get extensions(): Omit<FairLockErrorBody, 'message'> {
     const { message: _, ...others } = this.toJSON();
     return others;

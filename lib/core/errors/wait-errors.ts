@@ -3,7 +3,7 @@
 import { FairLockError } from './fair-lock-error.js';
 import { duration, printable, quote } from './text.js';
 
-/** The wait time ended, or a try found the lock busy. The request is out of the line and will not get the lock. */
+/** `waitTime` elapsed, or a try found the lock busy. The request has left the line and will not get the lock. */
 export class LockTimeoutError extends FairLockError {
   static readonly code = 'WAIT_TIMEOUT';
   readonly code = LockTimeoutError.code;
@@ -11,14 +11,20 @@ export class LockTimeoutError extends FairLockError {
     readonly key: string,
     /** Milliseconds that the caller was willing to wait. */
     readonly waitTime: number,
-    /** What blocked the request when its wait ended, as far as known: the holder as `host/pid/label`, and for how long it has held. */
+    /** What blocked the request when its wait ended, as far as is known. */
     readonly blockedBy: {
+      /** The holder, as `host/pid/label`; of several, the one that has held longest. */
       readonly holder?: string;
+      /** Milliseconds for which it has held. */
       readonly heldFor?: number | undefined;
+      /** How many requests were in front of it in line. */
       readonly ahead?: number;
+      /** Of a lock with permits: how many were taken, and how many there are. */
+      readonly used?: number;
+      readonly limit?: number;
       /** Milliseconds for which this very process has held it, if it is the holder. */
       readonly heldHereFor?: number | undefined;
-      /** Milliseconds for which the lock is still kept: it has no holder, but the `holdAtLeast` of `holder` is not over. */
+      /** Milliseconds for which the lock is still kept: it has no holder, but the `holdAtLeast` of `holder` has not elapsed. */
       readonly keptFor?: number;
     } = {},
   ) {
@@ -30,6 +36,7 @@ export class LockTimeoutError extends FairLockError {
           ? `The lock ${quote(key)} is busy${describeBlocker(blockedBy)}.`
           : `Gave up waiting for the lock ${quote(key)} after ${duration(waitTime)}${describeBlocker(blockedBy)}. ` +
             `The request has left the line. ${adviseOn(blockedBy)}`,
+      page: 'troubleshooting',
       status: 423,
       retryAfter: Math.max(1, Math.ceil((blockedBy.keptFor ?? 0) / 1_000)),
     });
@@ -76,7 +83,7 @@ export function abortError(key: string, reason: unknown): FairLockError {
   return reason instanceof FairLockError ? reason : new LockAbortedError(key, reason);
 }
 
-/** As many requests wait for this lock as `maxQueue` allows; this one did not join the line. */
+/** As many requests are waiting for this lock as `maxQueue` allows; this one did not join the line. */
 export class LockQueueFullError extends FairLockError {
   static readonly code = 'QUEUE_FULL';
   readonly code = LockQueueFullError.code;
@@ -85,10 +92,11 @@ export class LockQueueFullError extends FairLockError {
     readonly maxQueue: number,
   ) {
     super({
-      message: 'Too many requests wait for the lock already.',
+      message: 'Too many requests are already waiting for the lock.',
       details:
-        `The line for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} waiting already. ` +
-        'Ask again later, or raise maxQueue.',
+        `The line for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} already waiting. ` +
+        'Try again later, or raise maxQueue.',
+      page: 'troubleshooting',
       status: 503,
       retryAfter: 1,
     });
@@ -99,21 +107,23 @@ function describeBlocker(blocker: LockTimeoutError['blockedBy']): string {
   return describeHolder(blocker) + (blocker.ahead === undefined ? '' : `, ${blocker.ahead} ahead`);
 }
 
-function describeHolder({ holder, heldFor, keptFor }: LockTimeoutError['blockedBy']): string {
+function describeHolder({ holder, heldFor, keptFor, used, limit }: LockTimeoutError['blockedBy']): string {
   if (keptFor !== undefined) {
     const by = holder ? `: ${printable(holder)} held it last, with holdAtLeast` : '';
     return `, kept for another ${duration(keptFor)}${by}`;
   }
-  if (!holder) return '';
-  return `, held by ${printable(holder)}${heldFor === undefined ? '' : ` for ${duration(heldFor)}`}`;
+  const taken = limit === undefined ? '' : `: ${used} of ${limit} permits ${used === 1 ? 'is' : 'are'} taken`;
+  if (!holder) return taken;
+  const since = heldFor === undefined ? '' : ` for ${duration(heldFor)}`;
+  return `${taken}, ${taken ? 'the longest' : 'held'} by ${printable(holder)}${since}`;
 }
 
 function adviseOn({ heldHereFor, keptFor }: LockTimeoutError['blockedBy']): string {
   if (keptFor !== undefined) return 'Raise waitTime, or lower holdAtLeast.';
   if (heldHereFor === undefined) return 'Raise waitTime, or make the holder faster.';
   return (
-    `This process has held it for ${duration(heldHereFor)}: if the flow that waited took it by acquire(), which opens no ` +
-    'scope, it waited for itself. Use withLock, or run the code that follows by lock.run; otherwise raise waitTime, or make the ' +
-    'holder faster.'
+    `This process has held it for ${duration(heldHereFor)}. If the flow that waited took it with acquire(), which does not ` +
+    'open a scope, it waited for itself: use withLock, or run the code that follows in lock.run. Otherwise raise waitTime, or make ' +
+    'the holder faster.'
   );
 }

@@ -4,14 +4,14 @@ import type { LeaseState } from '../port/lease.js';
  * The handle of a held lock. With `run`, any code can be inside the hold, as often as needed: the steps of a stream, or of work that begins
  * in one request and ends in another.
  *
- * A nested request (for a key that its flow holds already) gets another handle on the same lease: same token, same
- * state, released on its own.
+ * A nested request (for a key that its flow already holds) returns another handle on the same lease: same token, same
+ * state, released separately.
  */
 export interface FairLock extends AsyncDisposable {
   /** The first, or only, key. */
   readonly key: string;
 
-  /** The keys as asked for, without duplicates, in the order in which they were locked. */
+  /** The keys as requested, without duplicates, in the order in which they were locked. */
   readonly keys: readonly string[];
 
   /** The fencing token; undefined for several keys (see `tokens`) and for a store without tokens. */
@@ -24,8 +24,8 @@ export interface FairLock extends AsyncDisposable {
   readonly state: LeaseState;
 
   /**
-   * Aborts with a `LockLostError` when a key is lost or `maxHold` is over, and with a `LockShuttingDownError` when the
-   * drain time of a shutdown is over; for a leader (`lead`) when the shutdown begins, and with an `AbortError` when
+   * Aborts with a `LockLostError` when a key is lost or `maxHold` has elapsed, and with a `LockShuttingDownError` when
+   * `drainTimeout` has elapsed; for a leader (`lead`) when the shutdown begins, and with an `AbortError` when
    * `stop()` is called. Never aborts by release. Its listeners run in the async context of the flow that
    * first asked for it, inside this hold if the flow is in it.
    */
@@ -44,7 +44,7 @@ export interface FairLock extends AsyncDisposable {
   remaining(): number;
 
   /**
-   * Passes while held, also while `uncertain`. Synchronous, because no signal can fire in a blocked event loop: call it
+   * Passes while held, even while `uncertain`. Synchronous, because no signal can fire in a blocked event loop: call it
    * right before a step that must not happen unlocked.
    *
    * @throws LockLostError if a key was lost
@@ -54,7 +54,7 @@ export interface FairLock extends AsyncDisposable {
 
   /**
    * Releases the lock; idempotent, never rejects. Resolves when the store has acknowledged it, or given up trying;
-   * at once if an outer or nested hold of the same flow keeps the lock.
+   * immediately if an outer or nested hold of the same flow keeps the lock.
    */
   release(): Promise<void>;
 }

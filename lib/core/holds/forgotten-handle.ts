@@ -2,8 +2,8 @@ import { quote } from '../errors/text.js';
 import type { SharedGrant } from './shared-grants.js';
 
 /**
- * The first handles of the process are watched, then one of so many: to watch one, and to note its place, costs more than to take a free lock. Code that
- * forgets handles does so again and again, so the sample shows it.
+ * The first handles of the process are watched, then a sample: watching one and noting its place costs more than taking a free lock. Code that
+ * forgets handles does so repeatedly, so the sample shows it.
  */
 const FIRST = 1_000;
 const ONE_OF = 64;
@@ -28,8 +28,8 @@ const watched = new FinalizationRegistry<Taken>(({ grant, place }) => {
   if (state === 'lost' || state === 'released') return; // as by the close of the engine
   grant.keeper.warnOf(
     grant,
-    `The handle of the lock ${quote(grant.key)} was garbage-collected without a release: the lock stays held, and is renewed, until this ` +
-      `process ends. It was taken ${place}. Use withLock, or await using; if the process is to hold the lock for as long as it lives, ` +
+    `The handle of the lock ${quote(grant.key)} was garbage-collected before its release: the lock stays held, and is renewed, until this ` +
+      `process ends. It was taken ${place}. Use withLock, or await using; if the process should hold the lock for as long as it lives, ` +
       'keep the handle.',
   );
 });
@@ -38,7 +38,7 @@ const watched = new FinalizationRegistry<Taken>(({ grant, place }) => {
  * Warns when `handle` is garbage-collected, until it is unwatched.
  *
  * @param place of the call that took it, by `placeToWatch`
- * @returns whether it is watched: a hold that ends by itself is not
+ * @returns whether it is watched: a hold with a time limit is not
  */
 export function watchHandle(handle: object, grant: SharedGrant, place: string | undefined): boolean {
   const { leaseTime, maxHold } = grant.call.options;

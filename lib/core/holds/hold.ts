@@ -58,7 +58,7 @@ export class Hold {
   }
 
   /**
-   * Nests a request at once; undefined if it has to wait for others that are nested.
+   * Nests a request immediately; undefined if it has to wait for others that are nested.
    *
    * @throws LockDeadlockError if it would wait for this very hold
    */
@@ -77,7 +77,7 @@ export class Hold {
   /** Ends the hold: its section has ended, or its handle was released. Call it once; resolves when a release that this causes is done. */
   end(): Promise<void> {
     if (this.line) {
-      // Each of them must request the lock anew.
+      // Each of them must request the lock again.
       this.line.dismiss(undefined);
       this.grant.lines?.delete(this.line);
     }

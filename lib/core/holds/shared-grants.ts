@@ -127,7 +127,7 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     this.pastMaxHold = true;
     const why = `it was held for longer than maxHold (${this.call.options.maxHold} ms)`;
     if (this.lease.remaining() < Infinity) {
-      this.keeper.warnOf(this, `The lock ${quote(this.key)} will be lost when its lease runs out: ${why}.`);
+      this.keeper.warnOf(this, `The lock ${quote(this.key)} will be LOST when its lease expires: ${why}.`);
     }
     this.lease.stopRenewing(why);
   }
@@ -154,7 +154,7 @@ export class SharedGrants {
       this.timers.cancel(grant);
       emit({ type: 'lost', key: grant.key, lock: call.options.lock, why: error.why });
       for (const line of grant.lines ?? []) line.fail(error);
-      this.warnOf(grant, error.details);
+      this.warnOf(grant, `${error.code}: ${error.details}`);
       if (grant.isBounded) void grant.release();
     });
     return grant;
@@ -182,7 +182,7 @@ export class SharedGrants {
     if (this.all.size > 0) await new Promise<void>((resolve) => (this.onEmpty = resolve));
   }
 
-  /** The drain time is over: aborts the signals of all holds. */
+  /** `drainTimeout` has elapsed: aborts the signals of all holds. */
   interrupt(): void {
     for (const { key, lease } of this.present()) lease.interrupt(new LockShuttingDownError(key));
   }

@@ -30,9 +30,9 @@ export class WaitingLine<T> implements WaitLine<T> {
   /**
    * Resolves with what the request is served with.
    *
-   * @param deadline when the wait time is over, on the monotonic clock
-   * @throws LockTimeoutError when the wait time is over, at once for a try
-   * @throws LockQueueFullError when `maxQueue` requests wait already
+   * @param deadline when `waitTime` has elapsed, on the monotonic clock
+   * @throws LockTimeoutError when `waitTime` has elapsed, immediately for a try
+   * @throws LockQueueFullError when `maxQueue` requests are already waiting
    */
   async join(waiter: Wait<T>, deadline: number): Promise<T> {
     const { request } = waiter;

@@ -1,3 +1,4 @@
+import { withPage } from '../errors/pages.js';
 import { detached } from '../runtime/async-context.js';
 import { printable } from '../errors/text.js';
 import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
@@ -11,18 +12,18 @@ export interface EngineDefaults extends Pick<
 > {
   /** Milliseconds that holds have to end, counted from the beginning of a shutdown. */
   drainTimeout: number;
-  /** Milliseconds after which one warning of a wait, or a hold, is given; absent or `Infinity`: never. */
+  /** Milliseconds after which one warning about a wait, or a hold, is logged; absent or `Infinity`: never. */
   slowWait?: number;
   slowHold?: number;
   /** Absent: true. */
   requestScope?: boolean;
-  /** Called with warnings for the operator that no caller receives: a lost lock, a hold past `maxHold`. */
+  /** Called with warnings for the operator, which no caller receives: a lost lock, a hold past `maxHold`. */
   onWarning: (message: string, detail?: object) => void;
 }
 
 /**
  * How one call asks for a lock. Absent options take the engine's defaults. Times are milliseconds; a part of one counts as a whole one.
- * A number above 2,147,483,647 (24.8 days) is refused, `Infinity` is accepted if an option names it. Unless it says otherwise, an option
+ * A number above 2,147,483,647 (24.8 days) is refused; `Infinity` is accepted where an option says so. Unless it says otherwise, an option
  * applies to the service, the decorator and the interceptor.
  */
 export type AcquireOptions = CallOptions & SharingOptions;
@@ -30,8 +31,8 @@ export type AcquireOptions = CallOptions & SharingOptions;
 /** The options of a call, without those that say how it shares the lock. */
 export interface CallOptions {
   /**
-   * How long to stay in line, for all keys together, in ms: 0 (try once) or more, or `Infinity` (for ever). Default: the module's, which
-   * is 30,000 unless set. A nested request that waits for another branch of its flow obeys it, too.
+   * How long to stay in line, for all keys together, in ms: 0 (try once) or more, or `Infinity` (forever). Default: the module's, which
+   * is 30,000 unless set. Also limits a nested request that waits for another branch of its flow.
    */
   waitTime?: number | undefined;
   /**
@@ -40,10 +41,10 @@ export interface CallOptions {
    */
   leaseTime?: number | undefined;
   /**
-   * How long no other request gets the lock, in ms from the grant by the clock of the store: 0 or more. If the hold ends earlier, by a result or
-   * an error, the lock is kept until then: it has no holder, waiters wait, a try is refused, and `forceRelease` ends it. For a job that
-   * several instances start at nearly the same moment and one is to run. Not after a loss or a crash: then the lease decides. Default:
-   * 0. Of nested holds the longest counts, when the outermost ends.
+   * Minimum time, from the grant, before another request can get the lock, in ms by the clock of the store: 0 or more. If the hold ends
+   * earlier, with a result or an error, the lock is kept until then: nobody holds it, waiters wait, a try is refused, and `forceRelease`
+   * ends it. For a job that several instances start at nearly the same moment when only one should run it. Not after a loss or a crash:
+   * then the lease decides. Default: 0. Of nested holds the longest counts, when the outermost ends.
    */
   holdAtLeast?: number | undefined;
   /** Takes the request out of the line when it aborts; without effect after the grant. Default: none. Only for calls of the service. */
@@ -60,19 +61,19 @@ export interface CallOptions {
   maxQueue?: number | undefined;
   /**
    * How long the hold may last, in ms: 1 or more, or `Infinity`. Counts from when all keys of the call are held. Then its signal aborts and
-   * renewing stops, so that a hung section cannot hold for ever: the lock is lost when its lease runs out. Default: the module's, which is
+   * renewing stops, so that a hung section cannot hold forever: the lock is lost when its lease expires. Default: the module's, which is
    * `Infinity` unless set. Without effect on a nested request.
    */
   maxHold?: number | undefined;
   /**
-   * When the lock is lost while a section runs: `signal` aborts `lock.signal` and lets the section's result through; `reject` gives the
-   * caller the LockLostError once the section has ended, even if it succeeded. Default: the module's, which is `signal` unless set. For
+   * When the lock is lost while a section runs: `signal` aborts `lock.signal` and lets the section's result through; `reject` rejects with the
+   * LockLostError once the section has ended, even if it succeeded. Default: the module's, which is `signal` unless set. For
    * `withLock`, decorator and interceptor: a handle of `acquire` has no section.
    */
   onLost?: 'signal' | 'reject' | undefined;
   /**
    * Whether a request leaves the line when the client of the running HTTP, WebSocket or gRPC request goes away, unless it waits inside a hold.
-   * `false`: it waits on, as for work that is to outlive the request. Default: the module's, which is true unless set.
+   * `false`: it keeps waiting, as for work that should outlive the request. Default: the module's, which is true unless set.
    */
   requestScope?: boolean | undefined;
   /**
@@ -86,7 +87,7 @@ export interface CallOptions {
    */
   label?: string | undefined;
   /**
-   * Under which name metrics count the lock, in place of its key: a name from the code, of which there are few. Default: for a decorated
+   * The name under which metrics count the lock, instead of its key: one of the few names in the code. Default: for a decorated
    * method the template of its key (`order:<0.id>`), else `other`. Only for calls of the service.
    */
   group?: string | undefined;
@@ -95,7 +96,7 @@ export interface CallOptions {
 /** The options that only calls of the service take. */
 export type OptionOfService = 'signal' | 'onQueued' | 'label' | 'group';
 
-/** The options that decorators and interceptors take, too. */
+/** The options that decorators and interceptors take as well. */
 export const COMMON_OPTIONS: readonly Exclude<keyof AcquireOptions, OptionOfService>[] = [
   'waitTime',
   'leaseTime',
@@ -110,18 +111,20 @@ export const COMMON_OPTIONS: readonly Exclude<keyof AcquireOptions, OptionOfServ
   'mode',
 ];
 
-/** Marks the options of a decorated method that skips its work when the wait time is over. The same symbol in every copy of this package. */
+/** Marks the options of a decorated method that skips its work when `waitTime` has elapsed. The same symbol in every copy of this package. */
 export const SKIPS = Symbol.for('nestjs-fair-lock:skips');
 
 const CALL_OPTIONS = [...COMMON_OPTIONS, 'signal', 'onQueued', 'label', 'group'] as const;
 
-/** Catches errors of the logger: they must not cost a caller its lock, and nothing may throw out of a timer. */
+/**
+ * Every warning names a page. Catches errors of the logger: they must not cost a caller its lock, and nothing may throw out of a timer.
+ */
 export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
   return {
     ...defaults,
     onWarning: (message, detail) => {
       try {
-        detached(() => defaults.onWarning(message, detail));
+        detached(() => defaults.onWarning(withPage(message, 'troubleshooting'), detail));
       } catch {
         // The logger itself failed, so there is no place to report it.
       }
@@ -129,7 +132,7 @@ export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
   };
 }
 
-/** The name under which metrics count locks without a name of their own. */
+/** The name under which metrics count locks that have no name. */
 const OTHER = 'other';
 
 /** The options of a call, checked, with the defaults of the engine in place of those that are absent. */
@@ -143,9 +146,9 @@ export interface CheckedOptions
   readonly share: Share | undefined;
   /** The name under which metrics count the lock. */
   readonly lock: string;
-  /** The caller skips its work when the wait time is over: that is no failure, and nobody is warned. */
+  /** The caller skips its work when `waitTime` has elapsed: that is not a failure, and nobody is warned. */
   readonly skips: boolean;
-  /** The call is to wait and to hold for long: it is not warned of, nor counted as the oldest wait. */
+  /** The call is meant to wait and hold for long: it triggers no warning, and does not count as the oldest wait. */
   readonly lasting: boolean;
 }
 
@@ -159,7 +162,7 @@ export function checkOptions(
   defaults: EngineDefaults,
   lasting = false,
 ): CheckedOptions {
-  requireOptions(options, CALL_OPTIONS, 'a lock');
+  requireOptions(options, CALL_OPTIONS, 'lock');
   const { leaseTime, label = '', group = OTHER, signal, onQueued } = options;
   const { holdAtLeast = 0, requestScope = defaults.requestScope ?? true } = options;
   // Not by `??`: null would count as absent.
@@ -191,7 +194,7 @@ export function checkOptions(
   };
 }
 
-/** Whether each reading of the options shows the same: a getter may tell another signal for each call. */
+/** Whether the options read the same each time: a getter may return another signal for each call. */
 export function isConstant(options: AcquireOptions): boolean {
   if (!Object.isFrozen(options) || Object.getPrototypeOf(options) !== Object.prototype) return false;
   return Object.values(Object.getOwnPropertyDescriptors(options)).every((property) => 'value' in property);

@@ -3,7 +3,7 @@ import { quote, shown } from '../errors/text.js';
 import { requireOptions } from './refusals.js';
 import { isSameShare, shareOf, type Share, type SharingOptions } from './sharing.js';
 
-/** A key of several, and with whom the call holds its lock, in place of the options of the call. */
+/** One of several keys, with sharing options that replace those of the call. */
 export type SharedKey = SharingOptions & { readonly key: string };
 
 export const OPTIONS_OF_KEY = ['key', 'permits', 'weight', 'mode'] as const;
@@ -20,12 +20,12 @@ export interface Target {
 
 /**
  * The keys without duplicates, in the global order in which all callers take them, so that callers of the same keys cannot
- * deadlock: exclusive and read keys by name; then permits by rising number, so that who waits for the few of its own does not keep one of
- * the many of all; then by name.
+ * deadlock: exclusive and read keys by name; then permits by rising number, so that a call that waits for a scarce permit does not keep a
+ * plentiful one; then by name.
  *
- * @param share of the keys that say nothing of their own
- * @throws LockKeyError for an empty list, or a key that is no string
- * @throws LockConfigurationError for a key that shares in a way that cannot work
+ * @param share of the keys that do not set it
+ * @throws LockKeyError for an empty list, or a key that is not a string
+ * @throws LockConfigurationError for sharing options that cannot work
  */
 export function lockOrder(
   keys: readonly (string | SharedKey)[],
@@ -47,16 +47,16 @@ export function lockOrder(
 
 /** @throws LockKeyError unless `key` is a string that is not empty */
 export function requireKey(key: unknown): string {
-  if (key === '') refuse('A lock key is the empty string, which mostly stands for a value that is missing.');
+  if (key === '') refuse('A lock key is the empty string, which usually means that a value is missing.');
   if (typeof key === 'string') return key;
-  if (Array.isArray(key)) refuse('This call takes one lock key, and no list: call it for each key.');
-  refuse('A lock key must be a string, or a list of strings.', ` It is ${shown(key)}.`);
+  if (Array.isArray(key)) refuse('This call takes a single lock key, not a list: call it for each key.');
+  refuse('A lock key must be a string or a list of strings.', ` It is ${shown(key)}.`);
 }
 
 function partsOf(given: SharedKey): { readonly key: string; readonly own: Share | undefined } {
   const { key } = given ?? requireKey(given);
   requireKey(key);
-  requireOptions(given, OPTIONS_OF_KEY, 'one key among several');
+  requireOptions(given, OPTIONS_OF_KEY, 'key');
   return { key, own: shareOf(given, "A key's") };
 }
 
@@ -70,8 +70,8 @@ function permitsOf({ share }: Target): number {
 
 function refuseTwice(key: string): never {
   throw new LockConfigurationError(
-    `The lock key ${quote(key)} is in one list twice, and is to be shared in two ways: give it once.`,
-    'A lock key is in one list twice, and is to be shared in two ways: give it once.',
+    `The lock key ${quote(key)} appears twice with different sharing options. List it once.`,
+    'A lock key appears twice with different sharing options. List it once.',
   );
 }
 

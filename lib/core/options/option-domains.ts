@@ -1,9 +1,9 @@
-/** The numbers that an option takes. */
+/** The numbers that an option accepts. */
 export interface NumberDomain {
   readonly unit: 'milliseconds' | 'count';
   readonly least: number;
   readonly most: number;
-  /** Whether `Infinity` is taken, too, for "no bound". */
+  /** Whether `Infinity` is also accepted, for "no bound". */
   readonly unbounded: boolean;
 }
 

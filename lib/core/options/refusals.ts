@@ -1,16 +1,13 @@
 import { LockConfigurationError } from '../errors/errors.js';
-import { see } from '../errors/mistakes.js';
 import { shown } from '../errors/text.js';
 
-/** @throws LockConfigurationError: `what` must be something else than what was given */
+/** @throws LockConfigurationError: `what` must be something other than what was given */
 export function refuseValue(what: string, expected: string, given: unknown): never {
-  throw new LockConfigurationError(
-    `${what} must be ${expected}; it is ${shown(given)}.${see('Options of a call')}`,
-  );
+  throw new LockConfigurationError(`${what} must be ${expected}; it is ${shown(given)}.`);
 }
 
 /**
- * A misspelt option would have no effect, without a word where no compiler checks types.
+ * Without a compiler that checks types, a misspelt option would silently have no effect.
  *
  * @param of whose options they are, for messages: `forceRelease`
  * @param why why others do not exist, if that needs a reason
@@ -22,11 +19,11 @@ export function requireOptions<Name extends string>(
   of: string,
   why = '',
 ): asserts given is { readonly [name in Name]?: unknown } {
-  if (typeof given !== 'object' || given === null) refuseValue(`The options of ${of}`, 'an object', given);
+  if (typeof given !== 'object' || given === null) refuseValue(`The ${of} options`, 'an object', given);
   const names: readonly string[] = known;
   const unknown = Object.keys(given).find((name) => !names.includes(name));
   if (unknown === undefined) return;
   throw new LockConfigurationError(
-    `There is no option ${shown(unknown)} of ${of}${why}. The options are: ${known.join(', ')}.${see('Options of a call')}`,
+    `Unknown ${of} option ${shown(unknown)}${why}. The options are: ${known.join(', ')}.`,
   );
 }

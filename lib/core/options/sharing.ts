@@ -1,26 +1,25 @@
 import { LockConfigurationError } from '../errors/errors.js';
-import { see } from '../errors/mistakes.js';
 import { describeDomain, wholeNumber } from './option-domains.js';
 import { refuseValue } from './refusals.js';
 
-/** How a request holds a lock together with others: as one of several readers, or with `weight` of `permits`. */
+/** How a request shares a lock: as one of several readers, or with `weight` of `permits`. */
 export type Share =
   { readonly mode: 'read' } | { readonly mode: 'permits'; readonly permits: number; readonly weight: number };
 
-/** With whom a call holds a lock at the same time. Without these options it holds the lock alone. */
+/** With whom a call may hold a lock at the same time. Without these options it holds the lock alone. */
 export type SharingOptions = Sharing<number>;
 
-/** @typeParam Count what stands for a number of permits: the number, or also a function that answers it */
+/** @typeParam Count what stands for a number of permits: the number, or also a function that returns it */
 export type Sharing<Count> = SharingByPermits<Count> | SharingByMode;
 
 /** A part of the permits of a lock. */
 export interface SharingByPermits<Count> {
   /**
-   * How many permits the lock has: calls hold it together as long as their weights fit into this number. A whole number from 1. If calls
-   * name different numbers, the one that joined the line, or was granted, last counts for all; a larger one counts as the line drains.
-   * Default: none, one call holds the lock alone. `undefined` is refused: a setting that is missing would else make an exclusive lock.
+   * Maximum concurrent holders (a semaphore), or with `weight` the sum of their weights. A whole number from 1. If calls name different
+   * numbers, the last to join the line, or to be granted, counts for all; a larger one takes effect as the line drains. Default: none,
+   * one call holds the lock alone. `undefined` is refused: a missing setting would otherwise make the lock exclusive.
    *
-   * Decorators and interceptors also take a function that answers immediately, for a limit of this call: of the arguments of the method,
+   * Decorators and interceptors also take a synchronous function that returns the limit of this call: of the arguments of the method,
    * with its object as `this`, or of the ExecutionContext.
    */
   permits: Count;
@@ -32,7 +31,7 @@ export interface SharingByPermits<Count> {
 /** A reader, or a call that holds the lock alone. */
 export interface SharingByMode {
   /**
-   * `'read'`: holds the lock together with other calls that read; who writes asks for the same key without `mode`, and holds it alone. Not
+   * `'read'`: holds the lock together with other readers; a writer uses the same key without `mode`, and holds it alone. Not
    * with `permits`. Default: none.
    */
   mode?: 'read' | undefined;
@@ -51,12 +50,12 @@ export function shareOf(options: SharingOptions, of = 'The lock option'): Share 
   }
   // Not by its value: a setting that is missing is a mistake, and no wish for an exclusive lock.
   if (!('permits' in options)) {
-    if ('weight' in options) refuse(`${of} weight is a number of permits, so it needs permits beside it.`);
+    if ('weight' in options) refuse(`${of} weight is a number of permits, so it needs permits as well.`);
     return mode && READ;
   }
   if (mode) {
     refuse(
-      `${of} permits is given together with mode: 'read', but a call either takes permits of a lock or reads under it.`,
+      `${of} permits cannot be combined with mode: 'read': a call either takes permits of a lock or reads under it.`,
     );
   }
   const all = requireCount('permits', permits, of);
@@ -86,5 +85,5 @@ export function isSameShare(one: Share | undefined, other: Share | undefined): b
 }
 
 function refuse(sentence: string): never {
-  throw new LockConfigurationError(sentence + see('Options of a call'));
+  throw new LockConfigurationError(sentence);
 }

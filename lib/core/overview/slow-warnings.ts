@@ -14,7 +14,7 @@ const LOOK_PERIOD = 10_000;
 /** For how many locks the last look is remembered. */
 const MOST_LOOKS = 1_000;
 
-/** Warns of the waits and holds of an engine that take longer than its options say, and of the waits that ended in vain before. */
+/** Warns about the waits and holds of an engine that take longer than its options allow, and about waits that failed before that. */
 export function watchForSlow(
   defaults: EngineDefaults,
   timers: Timers,
@@ -38,7 +38,7 @@ export function watchForSlow(
 /** The result of a look at a lock; undefined if the look failed. */
 type Look = Promise<Awaited<ReturnType<Observer['look']>> | undefined>;
 
-/** Warns an operator of long waits and holds, and names what blocks a wait at that moment. */
+/** Warns an operator about long waits and holds, and names what blocks a wait at that moment. */
 class SlowWarnings {
   private readonly looks = new Map<string, { readonly at: number; readonly found: Look }>();
 
@@ -58,7 +58,7 @@ class SlowWarnings {
     emit({ type: 'slow-hold', key, lock: call.options.lock, heldFor });
     this.warn(
       `The lock ${quote(key)} has been held for ${duration(heldFor)}${by(call.options.label)}.` +
-        ' inspect() shows the requests that wait for it. If the section is slow and not stuck, raise slowHold.',
+        ' inspect() shows the requests that are waiting for it. If the section is slow but not stuck, raise slowHold.',
       { key, label: call.options.label, token: grant.token, heldFor },
     );
   };
@@ -77,9 +77,9 @@ class SlowWarnings {
     const { holder, kept } = snapshot ?? {};
     this.warn(
       `A request for the lock ${quote(key)}${by(call.options.label)} has waited for ${duration(waitingFor)}` +
-        (ahead === undefined ? '' : `, with ${ahead} in front of it in line`) +
-        (holder ? `. At this moment ${printable(holder.who)} holds the lock${since(holder.heldFor)}` : '') +
-        (kept ? `. The lock has no holder: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
+        (ahead === undefined ? '' : `, with ${ahead} ahead of it in line`) +
+        (holder ? `. The lock is currently held by ${printable(holder.who)}${since(holder.heldFor)}` : '') +
+        (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
       { key, label: call.options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
     );
   }

@@ -7,7 +7,7 @@ const PERIOD = 10_000;
 /** For how many locks the last warning is remembered. */
 const MOST_LOCKS = 1_000;
 
-/** Warns an operator of requests that gave up before they counted as slow, so that no line loses them in silence. */
+/** Warns an operator of requests that gave up before they counted as slow, so that no line loses them silently. */
 export class TimeoutWarnings {
   private readonly last = new Map<string, { readonly at: number; unsaid: number }>();
 
@@ -26,10 +26,13 @@ export class TimeoutWarnings {
     if (this.last.size >= MOST_LOCKS) this.last.clear();
     this.last.set(key, { at, unsaid: 0 });
     const unsaid = last?.unsaid ?? 0;
-    this.warn(
-      error.details +
-        (unsaid === 0 ? '' : ` Since the last such warning, ${unsaid} more gave up waiting for it.`),
-      { key, label: call.options.label, waitTime, unsaid, ...blockedBy },
-    );
+    const more = unsaid === 0 ? '' : ` (and ${unsaid} more since the last such warning)`;
+    this.warn(`${error.code}${more}: ${error.details}`, {
+      key,
+      label: call.options.label,
+      waitTime,
+      unsaid,
+      ...blockedBy,
+    });
   };
 }

@@ -96,7 +96,7 @@ function stuckNodes(processes: readonly ProcessReport[], holders: Map<string, Ho
   let nodes: Node[] = [];
   for (const process of processes) {
     for (const wait of process.waits) {
-      // A wait for a key inside a hold on the same key waits for a branch of its own flow.
+      // A wait for a key inside a hold on the same key waits for a branch of the same flow.
       if (wait.inside.length === 0 || wait.inside.includes(wait.key)) continue;
       const node: Node = { process, wait, blockedBy: [], stuck: true, reported: false };
       nodes.push(node);

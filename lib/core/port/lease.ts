@@ -25,14 +25,14 @@ export function elapsedSince(start: Instant, end = now()): number {
 
 /**
  * - `held`: the last renewal was confirmed.
- * - `uncertain`: renewals are failing, but the lease has not run out; `assertHeld` passes.
- * - `lost`: the lease ran out by this process's clocks, or the store reported that another grant took its place.
+ * - `uncertain`: renewals are failing, but the lease has not expired; `assertHeld` passes.
+ * - `lost`: the lease expired by this process's clocks, or the store reported that another grant took its place.
  * - `released`: the holder has released it.
  */
 export type LeaseState = 'held' | 'uncertain' | 'lost' | 'released';
 
 /**
- * How long a holder may still rely on its grant, by its own clocks. A lease differs from its grant: it can be over
+ * How long a holder may still rely on its grant, by its own clocks. A lease differs from its grant: it can expire
  * while the server still keeps the grant, and it can be lost while the section still runs.
  *
  * The server's end of the lease is never earlier: time is counted from the *sending* of the command that was
@@ -52,7 +52,7 @@ export class Lease {
   /**
    * @param key the lock's name, for messages
    * @param since the instant from which `left` counts
-   * @param left milliseconds of validity from `since`, margin already taken off; `Infinity`: never runs out
+   * @param left milliseconds of validity from `since`, margin already taken off; `Infinity`: never expires
    */
   constructor(
     private readonly key: string,
@@ -60,9 +60,9 @@ export class Lease {
     private left: number = Infinity,
   ) {}
 
-  /** The state right now, by the clocks: a lease that ran out during a blocked event loop is lost at the first look. */
+  /** The state right now, by the clocks: a lease that expired during a blocked event loop is lost at the first check. */
   get state(): LeaseState {
-    if (this.active && this.remaining() <= 0) this.lose('its lease ran out before it could be renewed');
+    if (this.active && this.remaining() <= 0) this.lose('its lease expired before it could be renewed');
     return this.current;
   }
 
@@ -102,7 +102,7 @@ export class Lease {
     this.current = 'held';
   }
 
-  /** A renewal failed or got no answer in time. */
+  /** A renewal failed or was not answered in time. */
   suspect(): void {
     if (this.state !== 'held') return;
     this.current = 'uncertain';
@@ -117,7 +117,7 @@ export class Lease {
   }
 
   /**
-   * The signal aborts now and the lock is lost when the lease runs out; at once if it never would.
+   * The signal aborts now and the lock is lost when the lease expires; immediately if it never would.
    * `why` completes the sentence "The lock … was lost: …".
    */
   stopRenewing(why: string): void {
@@ -151,7 +151,7 @@ export class Lease {
     this.renewingStoppedListener = listener;
   }
 
-  /** Calls `listener` once when the lease is found lost, at once if it has been. Listeners must not throw. */
+  /** Calls `listener` once when the lease is found lost, immediately if it already is. Listeners must not throw. */
   onLost(listener: (error: LockLostError) => void): void {
     if (this.loss) {
       listener(this.loss);

@@ -29,7 +29,7 @@ export interface HoldReport {
   share?: Share;
   /** Of a shared hold: names it among the shared holds of its process, as in `WaitReport.insideShared`. */
   hold?: number;
-  /** `uncertain`: Redis cannot be reached and the lease may be over soon; `lost`: the lease is over and the section still runs. */
+  /** `uncertain`: Redis is unreachable and the lease may expire soon; `lost`: the lease has expired and the section is still running. */
   state: 'held' | 'uncertain' | 'lost';
   traceId?: string;
   spanId?: string;
@@ -41,7 +41,7 @@ export interface WaitReport {
   label?: string;
   /** ms since the call asked for this lock. */
   waitingFor: number;
-  /** How many wait in front of it, of those that were reported. */
+  /** How many are ahead of it, of those that were reported. */
   ahead?: number;
   /** What the store calls the request, as in `inspect`; absent before the request is in line. */
   id?: string;
@@ -49,7 +49,7 @@ export interface WaitReport {
   inside: string[];
   /** Which of its shared holds the flow is inside of (`HoldReport.hold`), if any. */
   insideShared?: number[];
-  /** Absent: it is to hold the lock alone. */
+  /** Absent: it would hold the lock alone. */
   share?: Share;
   traceId?: string;
 }

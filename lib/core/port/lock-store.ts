@@ -33,7 +33,7 @@ export interface LockStore {
   /** The other clients of the same locks; absent where the locks are of this process only. */
   readonly peers?: Peers;
 
-  /** Connects and checks what can be checked at boot; resolves also when the server is away (then it warns). */
+  /** Connects and checks what can be checked at boot; also resolves when the server is unreachable (then it warns). */
   start(): Promise<void>;
 
   /** The name under which the store keeps `key`: two keys are the same lock if and only if their names are equal. */
@@ -42,12 +42,12 @@ export interface LockStore {
   /**
    * Puts the wait into the line of its key, and resolves with the grant when it is its turn.
    *
-   * If the promise rejects, the caller does not own the lock, and a grant that still arrives is handed on.
+   * If the promise rejects, the caller does not hold the lock, and a grant that still arrives is handed on.
    *
-   * @throws LockTimeoutError when `waitTime` is over, at once for a try (`waitTime: 0`) on a busy lock
+   * @throws LockTimeoutError when `waitTime` has elapsed, immediately for a try (`waitTime: 0`) on a busy lock
    * @throws LockAbortedError when it is aborted in line or was before, unless the reason is a FairLockError, which is thrown as it is
    * @throws LockQueueFullError when `maxQueue` requests already wait
-   * @throws LockStoreUnavailableError when a new request gets no answer within the store's command deadline
+   * @throws LockStoreUnavailableError when the server does not respond to a new request within the store's command deadline
    */
   acquire(wait: Wait): Promise<Grant>;
 
@@ -104,7 +104,7 @@ export interface LockSnapshot {
   readonly holder: LockHolder | undefined;
   /** In the order of their grants, if the store knows it; at most 1,000. */
   readonly holders: readonly LockHolder[];
-  /** Present while the lock has no holder and `holdAtLeast` of its last holder keeps it. */
+  /** Present while nobody holds the lock and `holdAtLeast` of its last holder keeps it. */
   readonly kept?: KeptLock;
   /** Of a shared lock, how much is taken, kept holds included: the sum of the weights of permits, or the number of reads. */
   readonly used?: number;
@@ -116,7 +116,7 @@ export interface LockSnapshot {
   readonly queueLength: number;
 }
 
-/** A lock without a holder that no request gets yet, because its last hold ended before its `holdAtLeast` was over. */
+/** A lock that nobody holds or can get yet, because its last hold ended before its `holdAtLeast` elapsed. */
 export interface KeptLock {
   /** Who held it last: `host/pid` and the label. */
   readonly who: string;
@@ -138,20 +138,20 @@ export interface LockHolder {
   readonly leaseLeft: number;
   /** Absent: it holds the lock alone. */
   readonly share?: Share;
-  /** Names a shared holder for `forceRelease`, since it has no fencing token. Absent: it holds the lock alone. */
+  /** Names a shared holder for `forceRelease`, since shared holds do not have fencing tokens. Absent: it holds the lock alone. */
   readonly id?: string;
 }
 
 export interface LockWaiter {
-  /** What the store calls the request; undefined where it has no name. */
+  /** What the store calls the request; undefined if it has not been named. */
   readonly id?: string;
   /** The id of its client; undefined if the store does not know. */
   readonly client?: string;
   readonly who: string;
   /** How long it has waited; undefined if the store does not know. */
   readonly waitingFor: number | undefined;
-  /** False while its client seems dead; then it is passed over, without losing its place. */
+  /** False while its client seems dead; then it is skipped, without losing its place. */
   readonly live: boolean;
-  /** With whom it is to hold the lock. Absent: it will hold it alone. */
+  /** With whom it would share the lock. Absent: it would hold it alone. */
   readonly share?: Share;
 }

@@ -4,7 +4,7 @@ import type { Lease } from './lease.js';
 /** One attempt to lock one key. */
 export interface LockRequest {
   readonly key: string;
-  /** Milliseconds to stay in line; 0 tries once without queueing; `Infinity` waits for ever. */
+  /** Milliseconds to stay in line; 0 tries once without queueing; `Infinity` waits forever. */
   readonly waitTime: number;
   /** Milliseconds of a fixed lease that is never renewed; absent: the watchdog renews. */
   readonly leaseTime?: number | undefined;
@@ -12,7 +12,7 @@ export interface LockRequest {
   readonly maxQueue: number;
   /** With whom it may hold the lock at the same time. Absent: it holds the lock alone; a plain lock, or a writer. */
   readonly share?: Share | undefined;
-  /** The lock may be kept after the hold (`Grant.release`), so it shares its grant with no other request. Absent: false. */
+  /** The lock may be kept after the hold (`Grant.release`), so it does not share its grant with other requests. Absent: false. */
   readonly alone?: boolean;
   /** Name of the caller, for display: `OrdersService.pay`. At most 128 characters are kept. */
   readonly label: string;
@@ -31,9 +31,9 @@ export interface Grant {
   /** Milliseconds between joining the line and the grant. */
   readonly waited: number;
   /**
-   * Gives the lock to the next in line; with `keep`, a number of ms, not before that time is over, counted from the grant by the
+   * Gives the lock to the next in line; with `keep`, a number of ms, not before that time has elapsed, counted from the grant by the
    * store's clock. A lost grant is not kept. Idempotent, never rejects: a server that cannot be reached is retried in the
-   * background until the lease is over, after which the server gives the lock on by itself.
+   * background until the lease expires, after which the server passes the lock on.
    * Resolves when the server acknowledged it, at the latest after the store's command deadline.
    */
   release(keep?: number): Promise<void>;

@@ -3,12 +3,12 @@ import type { Linked } from '../runtime/linked-list.js';
 import type { Grant, LockRequest } from './request.js';
 import type { Timers, TimedTask, TimerEntry } from '../runtime/timers.js';
 
-/** Calls waits when their times are over. */
+/** Calls waits when their times have elapsed. */
 export type WaitTimers = Pick<Timers, 'schedule' | 'cancel'>;
 
 /** What a line does about a wait in it. */
 export interface WaitLine<Outcome> {
-  /** The wait time is over. */
+  /** `waitTime` has elapsed. */
   overdue(wait: Wait<Outcome>): void;
   /** It was aborted, for `wait.reason`. */
   aborted(wait: Wait<Outcome>): void;

@@ -9,7 +9,7 @@ import { setMaxListeners } from 'node:events';
  */
 const relays = new WeakMap<AbortSignal, Relay>();
 
-/** From now on `follower` aborts, with the same reason, when `source` does; at once if it already has. */
+/** From now on `follower` aborts, with the same reason, when `source` does; immediately if it already has. */
 export function follow(source: AbortSignal, follower: Follower): void {
   if (source.aborted) {
     follower.abort(source.reason);

@@ -5,14 +5,14 @@ export interface TimedTask {
   /** Its place in the heap; only the timers use it. */
   timerEntry?: TimerEntry | undefined;
 
-  /** Called at or after the scheduled time. Must not throw; schedules itself anew if it wants another call. */
+  /** Called at or after the scheduled time. Must not throw; reschedules itself if it wants another call. */
   onDue(): void;
 }
 
 /** Longest time spent on due tasks before the event loop gets a turn, in ms. */
 const SLICE = 5;
 
-/** Pause after the due tasks are done, in ms; tasks that fall due meanwhile wait for its end. */
+/** Pause after the due tasks are done, in ms; tasks that fall due during it wait for its end. */
 const REST = 5;
 
 /**
@@ -35,7 +35,7 @@ export class Timers {
     return this.heap.length;
   }
 
-  /** Schedules `task` for `due` on the monotonic clock (`performance.now()`), in place of an earlier time of its own. */
+  /** Schedules `task` for `due` on the monotonic clock (`performance.now()`), replacing an earlier time. */
   schedule(task: TimedTask, due: number): void {
     if (this.stopped) return;
     const entry = (task.timerEntry ??= new TimerEntry(task));

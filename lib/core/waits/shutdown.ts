@@ -12,7 +12,7 @@ import type { Waits } from './waits.js';
  */
 type Phase = 'running' | 'stopping' | 'drained' | 'closed';
 
-/** Ends the waits and the holds of an engine step by step, and decides which requests are still served meanwhile. */
+/** Ends the waits and the holds of an engine step by step, and decides which requests are still served until then. */
 export class Shutdown implements TimedTask {
   private phase: Phase = 'running';
   private draining: Promise<void> | undefined;
@@ -54,12 +54,12 @@ export class Shutdown implements TimedTask {
     if (this.drainTimeout < Infinity) this.timers.schedule(this, performance.now() + this.drainTimeout);
   }
 
-  /** Resolves when nothing is held any more, or the drain time is over. */
+  /** Resolves when nothing is held any more, or the drain time has elapsed. */
   drain(): Promise<void> {
     return (this.draining ??= this.untilDrained());
   }
 
-  /** The drain time is over. */
+  /** The drain time has elapsed. */
   onDue(): void {
     this.phase = 'drained';
     this.onDrained?.();

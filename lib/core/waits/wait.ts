@@ -18,11 +18,11 @@ export class AcquireCall implements Linked<AcquireCall> {
   next: AcquireCall | undefined;
   /** Its present wait. */
   wait: CallWait<unknown> | undefined;
-  /** Whether its caller goes on without the lock when the wait is over. */
+  /** Whether its caller continues without the lock when the wait has ended. */
   readonly skips: boolean;
   /** Milliseconds for which it may wait. */
   readonly waitTime: number;
-  /** When the wait is over, on the monotonic clock. */
+  /** When the wait ends, on the monotonic clock. */
   readonly deadline: number;
   /** The client of the request: when it goes away, the request leaves the line. */
   readonly client: RequestClient | undefined;

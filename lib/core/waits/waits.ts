@@ -23,7 +23,7 @@ export class Waits {
   begin<Outcome = Grant>(request: LockRequest, call: AcquireCall, nested: boolean): CallWait<Outcome> {
     const wait = new CallWait<Outcome>(request, call, nested);
     call.wait = wait;
-    // A call that asks anew goes on with its description: to diagnostics that is one wait.
+    // A call that asks again continues with its description: to diagnostics that is one wait.
     if (!call.description && waitChannel.hasSubscribers) {
       call.description = beginWait(request, call.options);
     }
@@ -44,14 +44,14 @@ export class Waits {
     if (error instanceof LockTimeoutError && !wait.call.skips) this.onTimeout?.(wait, error);
   }
 
-  /** It is over here; the call may ask anew. */
+  /** It has ended here; the call may ask again. */
   leave(wait: CallWait<unknown>): void {
     this.all.delete(wait.call);
     wait.call.wait = undefined;
     wait.end();
   }
 
-  /** The wait of the call is over, also for diagnostics, unless that was said before. */
+  /** The wait of the call has ended, also for diagnostics, unless that was said before. */
   endDescription(call: AcquireCall, error?: unknown): void {
     if (call.description) endWait(call.description, error, call.skips);
     call.description = undefined;

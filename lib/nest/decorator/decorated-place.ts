@@ -1,6 +1,5 @@
 import { Logger } from '@nestjs/common';
 import { LockConfigurationError } from '../../core/errors/errors.js';
-import { see } from '../../core/errors/mistakes.js';
 
 /**
  * The name of a decorated method, `OrdersService.pay`, which is also its key if the decorator has none.
@@ -19,9 +18,8 @@ export function nameOfPlace(
   const name = property === undefined ? className : `${className}.${String(property)}`;
   if (typeof target === 'function' || typeof method !== 'function') {
     throw new LockConfigurationError(
-      `@FairLocked on ${name}: only methods of instances can be locked, since the lock comes by injection; ` +
-        'no classes, static methods, accessors or properties.' +
-        see('A static method, an accessor or a class'),
+      `@FairLocked on ${name}: only methods of instances can be locked, because Nest injects the lock; ` +
+        'classes, static methods, accessors and properties cannot.',
     );
   }
   if (!hasKey && className === '') {
@@ -31,8 +29,8 @@ export function nameOfPlace(
   }
   if (!hasKey && looksMinified(className)) {
     new Logger('FairLock').warn(
-      `@FairLocked() without a key on ${name}: the key is made of the names of the class and the method, and a minifier ` +
-        'seems to have changed them. Other classes, and other builds, may get the same key. Give the lock a key.',
+      `@FairLocked() without a key on ${name}: the key is made from the names of the class and the method, which a minifier ` +
+        'seems to have changed. Other classes, and other builds, may get the same key. Give the lock a key.',
     );
   }
   return name;
@@ -42,14 +40,13 @@ export function nameOfPlace(
 function refuseStandardDecorators(property: unknown): void {
   if (typeof property !== 'object' || property === null || !('kind' in property)) return;
   throw new LockConfigurationError(
-    '@FairLocked was called as a decorator of the ECMAScript standard, which has no metadata and no injection. Like Nest, ' +
-      'it needs "experimentalDecorators": true and "emitDecoratorMetadata": true in the tsconfig.json, or the same ' +
-      'of the compiler in use (swc: legacyDecorator and decoratorMetadata).' +
-      see('Decorators of the ECMAScript standard'),
+    '@FairLocked was called as a standard ECMAScript decorator, which has neither metadata nor injection. Like Nest, it needs ' +
+      '"experimentalDecorators": true and "emitDecoratorMetadata": true in tsconfig.json, or the equivalent settings of your ' +
+      'compiler (swc: legacyDecorator and decoratorMetadata).',
   );
 }
 
-/** Names as minifiers give them: `t`, `ab`, `a1`. */
+/** Names as minifiers make them: `t`, `ab`, `a1`. */
 function looksMinified(className: string): boolean {
   return /^(?:.{1,2}|[a-z_$][\w$]{0,2})$/.test(className);
 }

@@ -1,6 +1,6 @@
 /**
  * The compile-time checks of `@FairLocked`: the key against the method's parameters, the kind of the method, and the replacement
- * that runs when the wait time is over. Nothing of this exists at run time.
+ * that runs when `waitTime` has elapsed. None of this exists at run time.
  */
 
 import { type Observable } from 'rxjs';
@@ -12,10 +12,10 @@ import { type Mistake, type TemplateProblem, type TextProblem } from './key-temp
 /** Any method. */
 export type Method = (...args: never[]) => unknown;
 
-/** With whom a call of a method holds a lock at the same time. Each number may be a function of the arguments of the method. */
+/** With whom a call of a method may hold a lock at the same time. Each number may be a function of the arguments of the method. */
 export type MethodSharing = Sharing<number | ((...args: never[]) => number)>;
 
-/** The template of a key, among several, with whom the call holds its lock, in place of the options of the decorator. */
+/** One of several key templates, with sharing options that replace those of the decorator. */
 export type SharedKeyTemplate = MethodSharing & { readonly key: string };
 
 /** The source of a lock's key: a template, several templates, or a function of the method's arguments. */
@@ -28,7 +28,7 @@ export type FairLockedOptions = Omit<CallOptions, OptionOfService> & MethodShari
 export interface OptionsOfDecorator {
   /**
    * What happens instead of a LockTimeoutError if the lock was not granted within `waitTime`. `'skip'`: nothing, and the result is
-   * undefined (a stream ends without a value); a method that is no handler of a request skips also when the application closes. A
+   * undefined (a stream ends without a value); a method that does not handle a request also skips when the application closes. A
    * function replaces the method: it is called with the same `this` and arguments, without the lock.
    */
   onTimeout?: 'skip' | Method | undefined;
@@ -172,6 +172,6 @@ type OnTimeoutProblem<Options, Result> = Options extends { onTimeout: infer OnTi
     : OnTimeout extends (...args: never[]) => infer Replacement
       ? (ReturnsOf<Options> extends 'promise' ? Promise<Awaited<Replacement>> : Replacement) extends Result
         ? void
-        : Mistake<`the onTimeout function returns something else than the method`>
+        : Mistake<`the onTimeout function returns something other than the method`>
       : void
   : void;

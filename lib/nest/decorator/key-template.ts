@@ -1,5 +1,4 @@
 import { LockKeyError } from '../../core/errors/errors.js';
-import { see } from '../../core/errors/mistakes.js';
 
 /** The values that a placeholder may stand for: their text is the same in every process. */
 export type KeyValue = string | number | bigint | boolean;
@@ -43,7 +42,7 @@ interface Placeholder {
 /**
  * Parses one template, or a list of them.
  *
- * A value stands in the key as `String(value)`, without an escape: `a:<0>:<1>` makes the same key of `b:c` and `d` as of
+ * A value stands in the key as `String(value)`, without an escape: `a:<0>:<1>` makes the same key from `b:c` and `d` as from
  * `b` and `c:d`, so that two things share a lock; put values that contain the separator last, or use a function. Values
  * of a request are text as it was sent, before pipes: `/carts/7` and `/carts/07` are two keys.
  *
@@ -58,7 +57,7 @@ export function parseKeyTemplates(
   if (typeof templates === 'string') return parseKeyTemplate(templates, root, place);
   const list: readonly unknown[] = Array.isArray(templates) ? templates : [];
   if (list.length === 0) {
-    refuseTemplate(`The lock key of ${place.name} must be a string, or a list of at least one string.`);
+    refuseTemplate(`The lock key of ${place.name} must be a string or a non-empty list of strings.`);
   }
   const keys = list.map((template) => parseKeyTemplate(template, root, place));
   return (rootValue) => keys.map((key) => key(rootValue));
@@ -74,8 +73,8 @@ export function checkMadeKeys(made: unknown, place: KeyPlace): string | readonly
   if (Array.isArray(made) && made.length > 0 && made.every(isKey)) return made;
   if (made instanceof Promise) made.catch(() => undefined); // its rejection has no other handler
   throw unusable(
-    `The key function of ${place.name} made ${describe(made)}. A key function returns a string that is not empty, or a list of at least one.`,
-    `its key function made ${describe(made)}`,
+    `The key function of ${place.name} returned ${describe(made)}. A key function returns a non-empty string, or a non-empty list of them.`,
+    `its key function returned ${describe(made)}`,
     place,
   );
 }
@@ -92,9 +91,9 @@ export function groupOf(key: unknown, place: string): string {
 
 /**
  * Parses `'order:<0.id>'` once, so that each call only reads values and joins strings. The renderer throws LockKeyError
- * for a value that is no {@link KeyValue}: `undefined`, `null`, an object or `NaN` never becomes part of a key.
+ * for a value that is not a {@link KeyValue}: `undefined`, `null`, an object or `NaN` never becomes part of a key.
  *
- * There is no escape: a key that needs `<` or `>` in its text is made by a function.
+ * There is no escape: for a key that needs `<` or `>` in its text, use a function.
  */
 function parseKeyTemplate(
   template: unknown,
@@ -102,7 +101,7 @@ function parseKeyTemplate(
   place: KeyPlace,
 ): (rootValue: unknown) => string {
   if (typeof template !== 'string') {
-    refuseTemplate(`The lock key of ${place.name} is ${describe(template)}; a key is a string.`);
+    refuseTemplate(`The lock key of ${place.name} is ${describe(template)}; it must be a string.`);
   }
   const named = `The lock key ${JSON.stringify(template)} of ${place.name}`;
   if (template === '') refuseTemplate(`${named} is empty.`);
@@ -112,7 +111,7 @@ function parseKeyTemplate(
   if (texts.some((text) => /[<>]/.test(text))) {
     refuseTemplate(
       `${named} has an unpaired "<" or ">". A placeholder is ${root.form}; ` +
-        'a key with angle brackets in its text can be made by a function.',
+        'for a key with angle brackets in its text, use a function.',
     );
   }
   refuseForeignPlaceholder(template, root, named);
@@ -140,7 +139,7 @@ function refuseForeignPlaceholder(template: string, root: TemplateRoot, named: s
   if (found === undefined) return;
   refuseTemplate(
     `${named} contains ${JSON.stringify(found)}, which is plain text here, so that all calls would share one lock. ` +
-      `A placeholder is ${root.form}; a key with such text can be made by a function.`,
+      `A placeholder is ${root.form}; for a key with such text, use a function.`,
   );
 }
 
@@ -149,7 +148,7 @@ function parsePlaceholder(text: string, root: TemplateRoot, named: string): Plac
   const wellFormed = path.every((step) => /^[\w$-]+$/.test(step)) && root.firstStep.test(path[0] ?? '');
   if (wellFormed) return { text, path };
   refuseTemplate(
-    `${named} has the placeholder <${text}>, which names nothing. A placeholder is ${root.form}.`,
+    `${named} has the placeholder <${text}>, which does not name a value. A placeholder is ${root.form}.`,
   );
 }
 
@@ -161,7 +160,7 @@ function readValue({ text, path }: Placeholder, root: unknown, named: string, pl
   }
   if (isKeyValue(value)) return String(value);
   throw unusable(
-    `${named} found ${describe(value)} at <${text}>. A key is made of strings, finite numbers, bigints and booleans only.`,
+    `${named} found ${describe(value)} at <${text}>. A key can contain only strings, finite numbers, bigints and booleans.`,
     `<${text}> is ${describe(value)}`,
     place,
   );
@@ -169,19 +168,17 @@ function readValue({ text, path }: Placeholder, root: unknown, named: string, pl
 
 /** @param why for the client, without names of the application */
 function unusable(what: string, why: string, place: KeyPlace): LockKeyError {
-  const details = what + see('A value that makes no key');
   return place.fromRequest()
-    ? new LockKeyError(details, {
+    ? new LockKeyError(what, {
         status: 400,
-        message: `This request gives no usable key for its lock: ${why}.`,
+        message: `This request does not give its lock a usable key: ${why}.`,
       })
-    : new LockKeyError(details);
+    : new LockKeyError(what);
 }
 
 /** Refuses a template when its class is defined, so no client can read the message. */
 function refuseTemplate(sentence: string): never {
-  const details = sentence + see('A value that makes no key');
-  throw new LockKeyError(details, { message: details });
+  throw new LockKeyError(sentence, { message: sentence });
 }
 
 function isKeyValue(value: unknown): value is KeyValue {

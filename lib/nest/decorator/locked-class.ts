@@ -18,7 +18,7 @@ export interface UnlockedOverride {
   readonly overridden: LockedMethod;
 }
 
-/** The methods of a class, and of the classes that it extends, that override a locked one without a decorator of their own. */
+/** The methods of a class, and of the classes that it extends, that override a locked one without being decorated. */
 export function unlockedOverridesOf(prototype: object | undefined): UnlockedOverride[] {
   const nearest = new Map<string | symbol, object>();
   const found: UnlockedOverride[] = [];

@@ -4,7 +4,7 @@ import { endingError, type OpenStream, type StreamHold } from './locked-stream.j
 /**
  * An async generator that holds a lock from its first `next()` until it ends, fails, or is left (`break`, `return()`).
  * Every step of the source runs inside the hold. If the consumer leaves before the first step, the generator never asks for the lock;
- * if in line, it leaves the line; if during a step, it leaves the source at once, because the step may never end.
+ * if in line, it leaves the line; if during a step, it leaves the source immediately, because the step may never end.
  *
  * @param source makes the generator that runs under the lock; called inside the hold
  * @param instead makes the replacement when the lock was not granted; undefined: the error passes through

@@ -1,5 +1,4 @@
 import { LockConfigurationError } from '../../core/errors/errors.js';
-import { see } from '../../core/errors/mistakes.js';
 import { shown } from '../../core/errors/text.js';
 import { type LockKeys, OPTIONS_OF_KEY } from '../../core/options/lock-keys.js';
 import { describeDomain, LARGEST_NUMBER, wholeNumber } from '../../core/options/option-domains.js';
@@ -52,7 +51,7 @@ export function acquireOptionsOf<Options extends MethodSharing>(options: Options
   return others;
 }
 
-/** Whether a decorator asks for locks that others hold at the same time, as far as it shows before a call. */
+/** Whether a decorator asks for locks that others hold at the same time, as far as that is known before a call. */
 export function isShared(key: LockedKey | undefined, { permits, mode }: MethodSharing): boolean {
   if (permits !== undefined || mode !== undefined) return true;
   return (
@@ -60,7 +59,7 @@ export function isShared(key: LockedKey | undefined, { permits, mode }: MethodSh
   );
 }
 
-/** The keys, or their templates, without what is said of how they are shared. */
+/** The keys, or their templates, without their sharing options. */
 export function namesOf<Keys extends LockKeys | readonly (string | SharedKeyTemplate)[]>(
   keys: Keys,
 ): string | readonly string[] {
@@ -86,7 +85,7 @@ function keysWithout(key: LockedKey | undefined, root: TemplateRoot, place: KeyP
   const render = parseKeyTemplates(namesOf(list), root, place);
   for (const each of list) {
     if (!isObject(each)) continue;
-    requireOptions(each, OPTIONS_OF_KEY, 'one key among several');
+    requireOptions(each, OPTIONS_OF_KEY, 'key');
     checkSharing(each, place);
   }
   return (source) => {
@@ -112,7 +111,7 @@ function shareIn(source: KeySource, { permits, weight, mode }: MethodSharing): S
   };
 }
 
-/** Calls a function for a number of permits. @throws LockConfigurationError if it does not answer one */
+/** Calls a function for a number of permits. @throws LockConfigurationError if it does not return one */
 function numberIn(
   source: KeySource,
   option: 'permits' | 'weight',
@@ -128,14 +127,13 @@ function numberIn(
   const whole = wholeNumber(option, made);
   if (whole !== undefined) return whole;
   if (made instanceof Promise) made.catch(() => undefined); // its rejection has no other handler
-  throw unusable(source, option, `answered ${made instanceof Promise ? 'a promise' : shown(made)}`);
+  throw unusable(source, option, `returned ${made instanceof Promise ? 'a promise' : shown(made)}`);
 }
 
 function unusable({ place }: KeySource, option: 'permits' | 'weight', did: string): LockConfigurationError {
   return new LockConfigurationError(
-    `The ${option} function of ${place.name} ${did}. It has to answer, at once, ${describeDomain(option)}.` +
-      see('Options of a call'),
-    'This call gives no usable number of permits for its lock.',
+    `The ${option} function of ${place.name} ${did}. It must return ${describeDomain(option)}, not a promise of one.`,
+    'This call does not give its lock a usable number of permits.',
   );
 }
 

@@ -3,7 +3,6 @@ import { EMPTY, isObservable, type Observable } from 'rxjs';
 import { type AcquireOptions, SKIPS } from '../../core/options/acquire-options.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../../core/errors/errors.js';
-import { see } from '../../core/errors/mistakes.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
@@ -109,7 +108,7 @@ export class LockedMethod {
   /**
    * The keys of a call with these arguments.
    *
-   * @throws LockKeyError where an argument makes no key
+   * @throws LockKeyError if an argument does not make a key
    */
   keys(self: unknown, args: readonly unknown[]): readonly string[] {
     return [namesOf(this.keysOf(self, args))].flat();
@@ -162,7 +161,7 @@ export class LockedMethod {
   private observable(self: unknown, args: unknown[]): Observable<unknown> {
     const call = (method: Callable): Observable<unknown> => {
       const result = Reflect.apply(method, self, args);
-      return isObservable(result) ? result : this.refuseResult('it is no Observable', result);
+      return isObservable(result) ? result : this.refuseResult('it is not an Observable', result);
     };
     return lockObservable(
       this.opener(self, args),
@@ -177,7 +176,7 @@ export class LockedMethod {
   private iterable(self: unknown, args: unknown[]): AsyncGenerator<unknown, unknown, unknown> {
     const call = (method: Callable): AsyncIterable<unknown, unknown, unknown> => {
       const result = Reflect.apply(method, self, args);
-      return isAsyncIterable(result) ? result : this.refuseResult('it is no AsyncIterable', result);
+      return isAsyncIterable(result) ? result : this.refuseResult('it is not an AsyncIterable', result);
     };
     return lockIteration(
       this.opener(self, args),
@@ -208,21 +207,17 @@ export class LockedMethod {
   /** @throws LockConfigurationError for an object without the service, which says why it has none */
   private async missing(self: unknown): Promise<never> {
     const why = (await injectedSoon(self, this.serviceProperty))
-      ? 'before that instance was finished, by its constructor or a field initializer: Nest injects the lock after them. Call it in ' +
+      ? 'before that instance was complete, by its constructor or a field initializer: Nest injects the lock after them. Call it in ' +
         'onModuleInit(), or later.'
       : 'on an instance that Nest did not create, so no lock was injected. Let Nest create the class, as a provider or controller ' +
         '(in a test: FairLockTestingModule.forRoot() of nestjs-fair-lock/testing), and call the method on that instance.';
-    throw new LockConfigurationError(
-      `${this.where} is locked by @FairLocked, but was called ${why}` +
-        see('A method called on an object that Nest did not create'),
-    );
+    throw new LockConfigurationError(`${this.where} is locked by @FairLocked, but was called ${why}`);
   }
 
   private refuseResult(why: string, result?: unknown): never {
     if (result instanceof Promise) result.catch(() => undefined); // its rejection has no other handler
     throw new LockConfigurationError(
-      `@FairLocked on ${this.where}: the result of the method does not fit: ${why}.` +
-        see('A stream that is not declared'),
+      `@FairLocked on ${this.where}: the method returned something that cannot be locked: ${why}.`,
     );
   }
 }

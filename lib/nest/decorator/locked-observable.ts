@@ -3,7 +3,7 @@ import { endingError, type OpenStream, type StreamHold } from './locked-stream.j
 
 /**
  * An Observable that holds a lock from its subscription until it completes, fails or is unsubscribed. Each
- * subscription is a request of its own; one that is unsubscribed in line leaves the line.
+ * subscription is a separate request; one that is unsubscribed in line leaves the line.
  *
  * @param source makes the Observable that runs under the lock; called inside the hold
  * @param instead makes the replacement when the lock was not granted; undefined: the error passes through
@@ -35,7 +35,7 @@ function runInside<T>(hold: StreamHold, source: () => Observable<T>, subscriber:
   lock.signal.addEventListener('abort', onAbort);
   subscriber.add(() => lock.signal.removeEventListener('abort', onAbort));
   if (lock.signal.aborted) onAbort();
-  // The subscriber may have unsubscribed just before the grant arrived, or the grant may be over already.
+  // The subscriber may have unsubscribed just before the grant arrived, or the grant may have ended already.
   if (subscriber.closed) return release();
 
   // In this order: the teardown of the source, the release, the notification of the subscriber. So the source cleans up

@@ -26,7 +26,7 @@ export async function openStream(
 
 /**
  * The error with which a stream must end, now that the signal of its lock has aborted; undefined if it may go on. After the drain
- * time of a shutdown every stream ends, because an endless one would never end by itself.
+ * time of a shutdown every stream ends, because an endless one would never end otherwise.
  */
 export function endingError({ lock, onLost }: StreamHold): Error | undefined {
   const reason: unknown = lock.signal.reason;

@@ -1,6 +1,5 @@
 import 'reflect-metadata';
 import { LockConfigurationError } from '../../core/errors/errors.js';
-import { see } from '../../core/errors/mistakes.js';
 
 /** How long a method runs: until its promise settles, its Observable ends, or its iteration does. */
 export type MethodKind = 'promise' | 'observable' | 'iterable';
@@ -26,8 +25,7 @@ export function methodKind(
   const seen = kindOfMethod(target, property, method);
   if (seen === 'synchronous') {
     throw new LockConfigurationError(
-      `@FairLocked on ${where}: the method is synchronous, but waiting for a lock takes time. Make it return a promise.` +
-        see('A synchronous method'),
+      `@FairLocked on ${where}: the method is synchronous, but waiting for a lock takes time. Make it return a promise.`,
     );
   }
   if (declared !== undefined && !Object.hasOwn(NAMES, declared)) {
@@ -86,7 +84,7 @@ export function isUntyped(target: object, property: string | symbol): boolean {
 
 /**
  * The metadata contain the class of a written return type. Some values show nothing: undefined (no type, or `void`), `Object` (any
- * type without a class of its own) and `Function` (also a class that was imported only as a type).
+ * type that is not a class) and `Function` (also a class that was imported only as a type).
  */
 function kindOfReturnType(target: object, property: string | symbol): MethodKind | 'synchronous' | undefined {
   const written: unknown = Reflect.getMetadata('design:returntype', target, property);

@@ -11,13 +11,13 @@ export function whyUnread(result: unknown, promised: boolean): string | undefine
   const kind = declarable(result);
   if (kind !== undefined) {
     const how = promised ? 'return it from a method that is not async, and ' : '';
-    return `${how}declare { returns: '${kind}' }, else the lock would be released before the stream begins`;
+    return `${how}declare { returns: '${kind}' }, otherwise the lock would be released before the stream begins`;
   }
   if (!isStream(result)) return undefined;
   return (
-    'it is a stream, which would be read after the lock was released. Read it inside the method, as by buffer() of ' +
-    "node:stream/consumers; or lock the route by a FairLockInterceptor with until: 'response'; or, if only making the stream needs " +
-    'the lock, make it in withLock()'
+    'it is a stream, which would be read after the lock was released. Read it inside the method, for example with buffer() from ' +
+    "node:stream/consumers; or lock the route with a FairLockInterceptor and until: 'response'; or, if only creating the stream " +
+    'needs the lock, create it in withLock()'
   );
 }
 

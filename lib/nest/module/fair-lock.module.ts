@@ -9,7 +9,6 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError } from '../../core/errors/errors.js';
-import { see } from '../../core/errors/mistakes.js';
 import {
   type FairLockModuleAsyncOptions,
   FairLockModuleBase,
@@ -27,13 +26,13 @@ import { FAIR_LOCK_NAME } from './second-registration.js';
 /**
  * Fair, crash-safe locks on Redis. Import it once, in the root module; it is global by default.
  *
- * With `app.enableShutdownHooks()`, a process that gets a signal to stop leaves every line at once, lets its holders
- * finish, and hands its locks on; without them its locks are free when their lease has run out.
+ * With `app.enableShutdownHooks()`, a process that receives a signal to stop leaves every line immediately, lets its holders
+ * finish, and hands its locks on; without them, its locks are free when their lease expires.
  *
  * @example
  * FairLockModule.forRoot()                            // Redis at REDIS_URL, or on localhost
  * FairLockModule.forRoot({ redis: 'redis://cache:6379', waitTime: 20_000 })
- * FairLockModule.forRoot({ name: 'billing', redis: billingRedis })      // a second one beside it
+ * FairLockModule.forRoot({ name: 'billing', redis: billingRedis })      // a second one
  * FairLockModule.forRootAsync({
  *   inject: [ConfigService],
  *   useFactory: (config: ConfigService) => ({ redis: config.getOrThrow<string>('REDIS_URL') }),
@@ -55,8 +54,7 @@ export class FairLockModule
     if (name === undefined) {
       throw new LockConfigurationError(
         'FairLockModule is imported without forRoot(). Import FairLockModule.forRoot() or FairLockModule.forRootAsync() ' +
-          'once, in the root module; other modules need no import, for it is global.' +
-          see('The module without forRoot'),
+          'once, in the root module; it is global, so other modules do not import it.',
       );
     }
   }
@@ -64,7 +62,7 @@ export class FairLockModule
   /**
    * Registers the lock with options known now.
    *
-   * @throws LockConfigurationError at once if `options` is not an object; at boot for an option that cannot work or does not exist
+   * @throws LockConfigurationError immediately if `options` is not an object; at boot for an option that cannot work or does not exist
    */
   static override forRoot(options: FairLockModuleOptions & FairLockRegistrationOptions = {}): DynamicModule {
     // Checked before Nest copies the properties: a Promise or a number would become an empty object, which means the defaults.
@@ -101,9 +99,9 @@ export class FairLockModule
       return this.self.get<FairLockRegistration>(FAIR_LOCK_REGISTRATION, { strict: true });
     } catch {
       throw new LockConfigurationError(
-        'The options of FairLockModule are created for each request, since forRootAsync() injects a provider of request ' +
-          'scope. Each request would have separate locks, which no other request sees. Inject only providers that live as ' +
-          'long as the application.',
+        'The options of FairLockModule are created for each request, because forRootAsync() injects a request-scoped provider. ' +
+          'Each request would have separate locks, which no other request sees. Inject only providers that live as long as ' +
+          'the application.',
       );
     }
   }

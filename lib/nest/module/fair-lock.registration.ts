@@ -7,7 +7,7 @@ import { type FairLockModuleOptions, type ResolvedFairLockOptions } from '../../
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { type StoreFactory } from '../../setup/store-factory.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
-import { see } from '../../core/errors/mistakes.js';
+import { withPage } from '../../core/errors/pages.js';
 import { type ModulesContainer } from '@nestjs/core';
 import { servicePropertyOf } from '../decorator/locked-method.js';
 import { giveToHandedOut, lockedMethods, unlockedOverrides } from './locked-providers.js';
@@ -39,12 +39,14 @@ export class FairLockRegistration {
     this.options = resolveOptions(given);
     this.noteOnAddress = noteOnAddress(given);
     const advice = adviseOn(this.options);
-    if (advice !== undefined) this.logger.warn(advice);
+    if (advice !== undefined) this.logger.warn(withPage(advice, 'redis-setup'));
   }
 
   createService(): FairLockService {
     const { options, logger } = this;
-    const store = this.createStore(options, (message) => logger.warn(message + this.noteOnAddress));
+    const store = this.createStore(options, (message) =>
+      logger.warn(withPage(message + this.noteOnAddress, 'redis-setup')),
+    );
     this.store = store;
     this.engine = new LockEngine(
       store,
@@ -69,9 +71,11 @@ export class FairLockRegistration {
     giveToHandedOut(modules, property, service);
     for (const { override, overridden } of unlockedOverrides(modules, property)) {
       this.logger.warn(
-        `${override} overrides ${overridden.where}, which is locked by @FairLocked, and has no decorator: calls of it take no lock. ` +
-          'Decorate it too, or call the overridden method from it.' +
-          see('An override without a decorator'),
+        withPage(
+          `${override} overrides ${overridden.where}, which is locked by @FairLocked, but is not decorated: calls to it run without the lock. ` +
+            'Decorate it as well, or call the overridden method from it.',
+          'errors',
+        ),
       );
     }
   }

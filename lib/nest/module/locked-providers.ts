@@ -2,7 +2,6 @@ import { type InjectionToken } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
-import { see } from '../../core/errors/mistakes.js';
 import { type LockedMethod } from '../decorator/locked-method.js';
 import {
   lockedMethodsFrom,
@@ -16,7 +15,7 @@ import {
  * Gives the service of a registration to the decorated objects that `useFactory` and `useValue` hand out, alone or in an array: Nest
  * injects it only into instances that it makes itself.
  *
- * @throws LockConfigurationError for an object that takes no property
+ * @throws LockConfigurationError for an object that rejects new properties
  */
 export function giveToHandedOut(
   modules: ModulesContainer,
@@ -39,9 +38,8 @@ function giveTo(object: unknown, property: symbol, service: FairLockService, tok
   const locked = lockedMethodsOf(object).find((each) => each.serviceProperty === property);
   if (locked === undefined || put(object, property, service)) return;
   throw new LockConfigurationError(
-    `${locked.where} is locked by @FairLocked, but the object that the provider ${nameOf(token)} hands out takes no property, so ` +
-      'that it gets no lock: it is frozen, or a proxy that refuses. Let Nest create the class, or hand out an object that is not frozen.' +
-      see('A method called on an object that Nest did not create'),
+    `${locked.where} is locked by @FairLocked, but the object that the provider ${nameOf(token)} hands out is frozen ` +
+      'or rejects new properties, so the lock cannot be injected. Let Nest create the class, or hand out an object that is not frozen.',
   );
 }
 

@@ -1,7 +1,6 @@
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError } from '../../core/errors/errors.js';
-import { see } from '../../core/errors/mistakes.js';
 import { ListOfClass } from '../decorator/nest-metadata.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 
@@ -26,9 +25,8 @@ export function refuseSecondOf(name: string, modules: ModulesContainer): void {
   const where = importers.size < 2 ? '' : `, by ${[...importers.values()].join(' and by ')}`;
   throw new LockConfigurationError(
     `FairLockModule is registered ${registered.length} times ${called}${where}. One registration does not see the ` +
-      'locks of the other. Register it once, in the root module, for it is global; a second one needs another name, as in ' +
-      "FairLockModule.forRoot({ name: 'billing' })." +
-      see('Two registrations without a name'),
+      'locks of the other. Register it once, in the root module: it is global. Give a second one another name, as in ' +
+      "FairLockModule.forRoot({ name: 'billing' }).",
   );
 }
 

@@ -1,6 +1,5 @@
 import { Logger } from '@nestjs/common';
 import { LockShuttingDownError } from '../../core/errors/errors.js';
-import { see } from '../../core/errors/mistakes.js';
 
 const REJECTED = 'unhandledRejection';
 
@@ -17,8 +16,7 @@ export function logUnhandledRefusals(): void {
 function onRejectionInFairLock(reason: unknown): void {
   if (reason instanceof LockShuttingDownError) {
     new Logger('FairLock').warn(
-      `A rejection was not handled, which would have ended the process: ${reason.details}` +
-        see('An unhandled rejection'),
+      `${reason.code}: A rejection was not handled, which would have ended the process. ${reason.details}`,
     );
     return;
   }

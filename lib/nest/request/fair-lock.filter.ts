@@ -7,7 +7,7 @@ import { grpcCallOf, grpcCodeOf } from './grpc-call.js';
 /**
  * Answers the errors of this library in the form of each transport. HTTP: status, `Retry-After` and a JSON body, on
  * Express and Fastify. gRPC: a status code. Other RPC and WebSocket: a {@link FairLockErrorBody} with `status: 'error'`. GraphQL: `extensions`.
- * It logs faults that an operator must know (a lost lock, an unreachable store, a bug), with all details; a timeout, a
+ * It logs what an operator must know (a lost lock, an unreachable store, a bug) with its code and all details; a timeout, a
  * full line, a client that left and a request without a usable key are not logged.
  *
  * The module registers it for the application and its gateways, behind the application's own filters of
@@ -17,7 +17,7 @@ import { grpcCallOf, grpcCodeOf } from './grpc-call.js';
  * @example
  * app.connectMicroservice(options, { inheritAppConfig: true });
  *
- * @UseFilters(FairLockFilter) // with filter: false, if only this class is to have it
+ * @UseFilters(FairLockFilter) // with filter: false, if only this class should use it
  * @Controller()
  * export class OrdersController { … }
  */
@@ -26,7 +26,7 @@ export class FairLockFilter implements ExceptionFilter<FairLockError> {
   private readonly logger = new Logger(FairLockFilter.name);
 
   catch(error: FairLockError, host: ArgumentsHost): Observable<never> | void {
-    if (mustBeLogged(error)) this.logger.error(error.details, error.stack);
+    if (mustBeLogged(error)) this.logger.error(`${error.code}: ${error.details}`, error.stack);
     const body = bodyOf(error);
     switch (host.getType<string>()) {
       case 'http':

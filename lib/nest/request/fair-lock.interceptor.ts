@@ -27,7 +27,7 @@ import { acquireOptionsOf, keysOfCalls, type KeySource } from '../decorator/lock
 import { lockObservable } from '../decorator/locked-observable.js';
 import { openStream } from '../decorator/locked-stream.js';
 
-/** With whom a request holds a lock at the same time. Each number may be a function of the ExecutionContext. */
+/** With whom a request may hold a lock at the same time. Each number may be a function of the ExecutionContext. */
 export type RequestSharing = Sharing<number | ((context: ExecutionContext) => number)>;
 
 /** Where the key of a request comes from. */
@@ -40,8 +40,8 @@ export type RequestKey =
 const MAX_HOLD_OF_RESPONSE = 60_000;
 
 const MADE_BY_NEW =
-  'A FairLockInterceptor was made by new, so it has no lock to take. Let Nest make it: give the class to @UseInterceptors(), ' +
-  'and for all handlers provide it, { provide: APP_INTERCEPTOR, useClass: FairLockInterceptor.for(...) }.';
+  'A FairLockInterceptor was created with new, so no lock was injected. Let Nest create it: pass the class to @UseInterceptors(), ' +
+  'or, for all handlers, provide it as { provide: APP_INTERCEPTOR, useClass: FairLockInterceptor.for(...) }.';
 
 /** How an intercepted handler locks. Absent options default to the module's. */
 export type FairLockInterceptorOptions = Omit<CallOptions, OptionOfService> &
@@ -54,8 +54,8 @@ export interface OptionsOfInterceptor {
   name?: string | undefined;
   /**
    * Until when the lock is held. `'handler'` (default): until the handler has ended, a stream included. `'response'`, for HTTP: until
-   * also the response has been sent, or its client has gone. A client may never read its response, so `maxHold` is then 60,000 by
-   * default, or the module's if it is less; when it is over, the lock is released as soon as the handler has ended.
+   * the response has also been sent, or its client has gone. A client may never read its response, so `maxHold` is then 60,000 by
+   * default, or the module's if that is less; when it has elapsed, the lock is released as soon as the handler has ended.
    */
   until?: 'handler' | 'response' | undefined;
 }
@@ -73,10 +73,10 @@ export abstract class FairLockInterceptor implements NestInterceptor {
   /**
    * An interceptor for `@UseInterceptors`.
    *
-   * @param key `'session:<headers.x-session>'` reads the HTTP request as the client sent it, so that `<params.id>` makes
-   *   two keys of `/7` and `/07`, even if a pipe turns both into 7; a list of templates locks all; a function of the
+   * @param key `'session:<headers.x-session>'` reads the HTTP request as the client sent it, so `<params.id>` makes
+   *   two keys from `/7` and `/07`, even if a pipe turns both into 7; a list of templates locks all; a function of the
    *   ExecutionContext serves every transport
-   * @throws LockKeyError or LockConfigurationError at once for a malformed template or an option that does not exist;
+   * @throws LockKeyError or LockConfigurationError immediately for a malformed template or an option that does not exist;
    *   LockKeyError at the request if it finds no string, number, bigint or boolean
    */
   static for(
@@ -131,7 +131,7 @@ function sourceIn(context: ExecutionContext): KeySource {
   return {
     place: placeNamed(placeOf(context)),
     root: () => {
-      requireHttp(context, 'a key template reads the HTTP request; for other transports give a function');
+      requireHttp(context, 'a key template reads the HTTP request; for other transports, use a function');
       return context.switchToHttp().getRequest();
     },
     call: (code) => (code as (context: ExecutionContext) => unknown)(context),
@@ -139,7 +139,7 @@ function sourceIn(context: ExecutionContext): KeySource {
 }
 
 function responseOf(context: ExecutionContext): ServerResponse {
-  requireHttp(context, "until: 'response' is for HTTP; for other transports the lock ends with the handler");
+  requireHttp(context, "until: 'response' is for HTTP; for other transports, the lock ends with the handler");
   const response = context.switchToHttp().getResponse<ServerResponse | { raw: ServerResponse }>();
   return 'raw' in response ? response.raw : response;
 }

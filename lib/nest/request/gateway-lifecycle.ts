@@ -1,6 +1,5 @@
 import { Logger } from '@nestjs/common';
 import { FairLockError } from '../../core/errors/errors.js';
-import { see } from '../../core/errors/mistakes.js';
 
 const LIFECYCLE = ['afterInit', 'handleConnection', 'handleDisconnect'];
 
@@ -31,6 +30,6 @@ export function logErrorsOfLifecycle(prototype: object): void {
 function log(where: string, error: unknown): void {
   if (!(error instanceof FairLockError)) throw error;
   new Logger('FairLock').warn(
-    `${where} failed, and Nest drops its promise: ${error.details}` + see('An unhandled rejection'),
+    `${error.code}: ${where} failed, and Nest ignores its promise. ${error.details}`,
   );
 }

@@ -60,7 +60,7 @@ export function promisesAnswer(context: ExecutionContext): boolean {
   return kind === 'promise' || (kind === undefined && isUntyped(target, property));
 }
 
-/** Not always the name of the function: a decorator may have put a function of its own there. */
+/** Not always the name of the function: a decorator may have replaced it. */
 function propertyOf(target: object, handler: { readonly name: string }): string | symbol {
   if (methodOf(target, handler.name) === handler) return handler.name;
   for (let owner: object | null = target; owner; owner = Object.getPrototypeOf(owner) as object | null) {

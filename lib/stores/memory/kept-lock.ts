@@ -2,12 +2,12 @@ import type { KeptLock } from '../../core/port/lock-store.js';
 import type { TimedTask } from '../../core/runtime/timers.js';
 import type { MemoryGrant } from './memory-grant.js';
 
-/** The part of a lock that an ended hold had: no request gets it until the `holdAtLeast` of that hold is over. */
+/** The part of a lock that an ended hold had: no request can have it until the `holdAtLeast` of that hold has elapsed. */
 export class Kept implements TimedTask {
   constructor(
     /** The grant that has ended. */
     readonly grant: MemoryGrant,
-    /** When it is over, on the monotonic clock. */
+    /** When it ends, on the monotonic clock. */
     readonly due: number,
     /** Called then. */
     private readonly onEnd: (kept: Kept) => void,

@@ -72,7 +72,7 @@ export class MemoryGrant implements Grant, TimedTask {
   }
 
   onDue(): void {
-    this.lease.lose(`its lease of ${this.request.leaseTime} ms is over`);
+    this.lease.lose(`its lease of ${this.request.leaseTime} ms expired`);
   }
 
   release(keep = 0): Promise<void> {

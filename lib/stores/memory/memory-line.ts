@@ -44,7 +44,7 @@ export class MemoryLine {
   }
 
   /**
-   * Ends each lease, and each time for which the lock is kept, that is over by the clock although its timer has not fired yet (a
+   * Ends each lease, and each time for which the lock is kept, that has elapsed by the clock although its timer has not fired yet (a
    * blocked event loop). Reading the state is enough: the lease notifies its holder, then `end` is called.
    */
   settle(): void {

@@ -14,7 +14,7 @@ import { NodeTimers } from './node-timers.js';
  *
  * Same order, same errors and same tokens as the Redis store. Engines that are given the same instance share its
  * locks; two instances do not share locks. A hold without `leaseTime` never runs out, because holder and store crash together.
- * A free lock takes no memory, and an idle store has no timer.
+ * A free lock does not use memory, and an idle store has no timer.
  */
 export class MemoryLockStore implements LockStore {
   readonly kind = 'memory';

@@ -7,9 +7,9 @@ export const MOST_MISSED = 3;
 /** The error of a request whose grants were all over before this client received them. */
 export function leaseTooShort(key: string, leaseTime: number): LockConfigurationError {
   return new LockConfigurationError(
-    `A leaseTime of ${leaseTime} ms is too short for the lock ${quote(key)}: ${MOST_MISSED} times in a row it was over before this process ` +
-      'heard that it had the lock. The lock is not taken. Choose a leaseTime of many round trips to Redis, or none: then the lease is ' +
-      'renewed for as long as the section runs.',
-    'The lease asked for is too short.',
+    `A leaseTime of ${leaseTime} ms is too short for the lock ${quote(key)}: ${MOST_MISSED} times in a row it had expired before this ` +
+      'process learned that it had the lock. The request failed. Choose a leaseTime of many round trips to Redis, or omit it: then the ' +
+      'lease is renewed for as long as the section runs.',
+    'The requested lease is too short.',
   );
 }

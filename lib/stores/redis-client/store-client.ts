@@ -79,7 +79,7 @@ export class StoreClient {
     const { commandTimeout, onWarning } = this.options;
     this.connect();
     await Promise.all([
-      // `atMost` keeps a starting application alive meanwhile.
+      // `atMost` keeps a starting application alive until then.
       atMost(connection.whenReady(commandTimeout), commandTimeout),
       subscriber.settled(commandTimeout),
       settled && atMost(Promise.race([settled(), this.closeBegun]), commandTimeout),

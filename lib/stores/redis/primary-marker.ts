@@ -13,7 +13,7 @@ type Status = 'FREE' | 'STRICT' | 'GRANTS' | 'WAITS' | 'UNKNOWN';
 
 /**
  * The marker of strict mode (docs/replication.md): which server may grant, and since when. Scripts of a strict client
- * read it themselves, on any server. This class reads it at each connect, so that the wait on a new primary begins at once,
+ * read it themselves, on any server. This class reads it at each connect, so that the wait on a new primary begins immediately,
  * operators are warned, and strict and other clients do not share a prefix.
  */
 export class PrimaryMarker implements TimedTask {
@@ -81,7 +81,7 @@ export class PrimaryMarker implements TimedTask {
     const why = {
       STRICT:
         `This client is not strict, but others of the same keyPrefix are (the key ${JSON.stringify(this.fullKey)} says so). ` +
-        'It could be given a lock that another client still holds. Set strict: true for all clients of the prefix, or another ' +
+        'It could be granted a lock that another client still holds. Set strict: true for all clients of the prefix, or use another ' +
         'keyPrefix; when no strict client is left, delete that key or let it expire.',
       UNKNOWN:
         'The option strict needs to know which server it is connected to, and to keep the key ' +
@@ -91,16 +91,16 @@ export class PrimaryMarker implements TimedTask {
     this.refused =
       why === undefined
         ? undefined
-        : new LockConfigurationError(why, 'No lock is given with these options of strict.');
+        : new LockConfigurationError(why, 'Locks are refused because of the option strict.');
     if (!this.refused) return;
-    if (!before) this.onWarning(`${this.refused.details} Until then no lock is given.`);
+    if (!before) this.onWarning(`No lock is granted: ${this.refused.details}`);
     this.onRefused?.(this.refused);
   }
 
   private warnOfWait(wait: number): void {
     this.onWarning(
-      `Strict mode: this Redis is new as primary, or was never used by strict clients. It may not know of every holder, so ` +
-        `no lock is given for the next ${wait} ms (at most maxLease); locks that it knows are renewed and released as usual.`,
+      `Strict mode: this Redis has just become the primary, or was never used by strict clients. It may not know every holder, so ` +
+        `it grants nothing for the next ${wait} ms (at most maxLease); locks that it knows are renewed and released as usual.`,
     );
   }
 }

@@ -25,9 +25,9 @@ import { namesOfHolds, toSnapshot } from './snapshot.js';
 import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
 
 const UNCOUNTED =
-  'Redis counts no connection that listens for messages of this process, although they arrive: something between them passes messages ' +
-  'on, such as a proxy or a replica. A process that dies in line is therefore passed over when its livenessWindow has elapsed, not ' +
-  'immediately. Connect to the primary directly to mend that.';
+  'Redis does not count a listening connection of this process, although its messages arrive: a proxy or a replica passes them on. ' +
+  'A process that dies in line is therefore skipped when its livenessWindow has elapsed, not immediately. Connect directly to the ' +
+  'primary to avoid this.';
 
 /** The default store: the native protocol on one Redis, Sentinel or Cluster. See docs/protocol.md. */
 export class RedisLockStore implements LockStore {

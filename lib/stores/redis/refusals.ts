@@ -34,8 +34,8 @@ export function refusal({ wait }: Request, why: Why, blocker: LockTimeoutError['
 function leaseTooShort(key: string, leaseTime: number): LockConfigurationError {
   return new LockConfigurationError(
     `A leaseTime of ${leaseTime} ms is too short for the lock ${quote(key)}: ${MOST_MISSED} times in a row it had expired before this ` +
-      'process heard that it had the lock. The lock is not taken. Choose a leaseTime of many round trips to Redis, or none: then the ' +
+      'process learned that it had the lock. The request failed. Choose a leaseTime of many round trips to Redis, or omit it: then the ' +
       'lease is renewed for as long as the section runs.',
-    'The lease asked for is too short.',
+    'The requested lease is too short.',
   );
 }

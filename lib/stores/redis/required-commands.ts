@@ -4,7 +4,7 @@ import type { RequiredCommands } from '../redis-client/start-up/start-up-check.j
  * The commands, keys and channels that the scripts use and the Redis user must be allowed.
  *
  * @param keyPrefix of the store
- * @param clientPrefix the user's ioredis key prefix, which ioredis puts before keys by itself
+ * @param clientPrefix the user's ioredis key prefix, which ioredis puts before keys
  */
 export function requiredCommands(keyPrefix: string, clientPrefix: string): RequiredCommands {
   const all = `${clientPrefix}${keyPrefix}:*`;
@@ -15,8 +15,8 @@ export function requiredCommands(keyPrefix: string, clientPrefix: string): Requi
     channels: all,
     page: 'docs/redis-setup.md',
     wrongClock:
-      'Locks go by the clock of Redis alone; but if it is set right in a jump, leases end early or late, and after a failover to a ' +
-      'server with another clock fencing tokens may fall.',
+      'Locks use only the clock of Redis. But if that clock is corrected in one step, leases expire early or late; and after a failover ' +
+      'to a server with another clock, fencing tokens may decrease.',
     commands: [
       'TIME',
       'EXISTS KEY',

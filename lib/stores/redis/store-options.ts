@@ -32,12 +32,12 @@ export function checkOptions(options: RedisLockStoreOptions, clientPrefix: strin
   if (/[{}]/.test(prefix)) {
     throw new LockConfigurationError(
       `The key prefix ${JSON.stringify(prefix)} contains a brace. ` +
-        'Braces mark the part of a key that a Redis Cluster hashes, so they would tear the keys of a lock apart: remove them.',
+        'Braces mark the part of a key that a Redis Cluster hashes, so they would split the keys of a lock: remove them.',
     );
   }
   if (options.maxLease !== undefined && isCluster) {
     throw new LockConfigurationError(
-      'The option strict does not work on a Redis Cluster: each of its masters can be replaced, and a script can look at ' +
+      'The option strict does not work on a Redis Cluster: each of its masters can be replaced, and a script can read ' +
         'the keys of one slot only. Remove the option, or use a primary with replicas (Sentinel).',
     );
   }
@@ -47,6 +47,6 @@ export function checkOptions(options: RedisLockStoreOptions, clientPrefix: strin
 export function leaseTooLong(key: string, leaseTime: number, maxLease: number): LockConfigurationError {
   return new LockConfigurationError(
     `A leaseTime of ${leaseTime} ms for the lock ${quote(key)} is longer than maxLease (${maxLease} ms): a new primary ` +
-      'regards every lease as over by then. Shorten it, or raise maxLease for all clients.',
+      'assumes that every lease has expired by then. Shorten it, or raise maxLease for all clients.',
   );
 }

@@ -47,7 +47,7 @@ export class WaitCommand {
     if (short && !this.warnedOfShortage) {
       this.options.onWarning(
         `Redis has ${replicas} replica${replicas === 1 ? '' : 's'} that keep${replicas === 1 ? 's' : ''} up; the option ` +
-          `replicas demands ${this.options.min}. Requests for locks fail with NOT_REPLICATED and held locks are lost until ` +
+          `replicas requires ${this.options.min}. Requests for locks fail with NOT_REPLICATED and held locks are lost until ` +
           'there are enough. Check the replicas and their links, or lower replicas.min.',
       );
     }
@@ -63,7 +63,7 @@ export class WaitCommand {
       'The option replicas needs the command WAIT, which this Redis refuses ' +
         `(${message.split('\n', 1)[0]?.slice(0, 120)}). Permit it (+wait), use a Redis that has it, or remove the option.`,
     );
-    if (!this.warnedOfRefusal) this.options.onWarning(`${this.refused.details} Until then no lock is given.`);
+    if (!this.warnedOfRefusal) this.options.onWarning(`No lock is granted: ${this.refused.details}`);
     this.warnedOfRefusal = true;
     return 0;
   }

@@ -27,7 +27,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
  */
 export function lineKeys(name: string, onCluster: boolean): LineKeys {
   if (LONE_SURROGATE.test(name)) {
-    refuse(name, 'it holds half of a surrogate pair, which Java writes in another way than Node');
+    refuse(name, 'it contains half of a surrogate pair, which Java encodes differently from Node');
   }
   if (TAKEN_BY_REDISSON.test(name)) {
     refuse(name, 'Redisson keeps the waiters of another lock under that name');
@@ -37,7 +37,7 @@ export function lineKeys(name: string, onCluster: boolean): LineKeys {
     refuse(
       name,
       'its braces put the keys of the lock into different slots of the Cluster; ' +
-        'give it a whole tag like "{order:42}", or no brace',
+        'use a complete tag like "{order:42}", or no braces',
     );
   }
   return { keys: [name, queue, derived(DEADLINES, name)], channel: derived(CHANNEL, name) };

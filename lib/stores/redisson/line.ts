@@ -6,7 +6,7 @@ import type { RedissonRequest } from './request.js';
 const LONGEST_LOOK = 3_000;
 /**
  * A free lock belongs to the head of the line, which may be about to ask, or dead. Others ask again after this pause (ms), then after
- * twice as long, and so on. Otherwise they would not know when the lease ends that the head took meanwhile.
+ * twice as long, and so on. Otherwise they would not know when the lease ends that the head took since.
  */
 const FREE_PAUSE = 25;
 

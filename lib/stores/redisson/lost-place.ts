@@ -11,12 +11,12 @@ export function warnOfLostPlace(
   emit({ type: 'passed-over', key });
   const advice =
     call.request.waitTime === Infinity
-      ? 'a waiter without a wait time is dropped when a lock is held for longer than fairLockWaitTimeout: raise it here and in Java. '
+      ? 'a waiter without a waitTime is dropped when a lock is held for longer than fairLockWaitTimeout: raise it here and in Java. '
       : 'longer wait times make this rarer. ';
   onWarning(
     `A request for the lock ${quote(key)} (${who}) lost its place after ${Math.round(call.waited)} ms and is at the end of the line now. ` +
-      'Either its deadline in Redis had passed, by which Redisson recognizes a dead waiter, or Redis lost the line. If it was the deadline: ' +
-      `${advice}If Java clients take most of the grants, deadlines fall behind; and the clocks of all hosts must agree (NTP). ` +
-      'docs/redisson.md explains the deadlines.',
+      'Either its deadline in Redis had passed, which is how Redisson recognizes a dead waiter, or Redis lost the line. If it was the ' +
+      `deadline: ${advice}If Java clients take most of the grants, deadlines fall behind; and the clocks of all hosts must agree (NTP). ` +
+      'The deadlines are explained in nestjs-fair-lock/docs/redisson.md.',
   );
 }

@@ -61,7 +61,7 @@ export class RedissonGrant implements Grant, TimedTask {
     this.schedule();
   }
 
-  /** It may be over: that is checked now rather than at the next renewal. */
+  /** It may have ended: that is checked now rather than at the next renewal. */
   renewNow(): void {
     this.nextRenewal = 0;
     this.onDue();
@@ -93,7 +93,7 @@ export class RedissonGrant implements Grant, TimedTask {
     if (left > 0) this.client.timers.schedule(this, Math.min(performance.now() + left, renewal));
   }
 
-  /** A lost grant is released, too: by the clock of Redis it may not be over yet. But it is not kept. */
+  /** A lost grant is released, too: by the clock of Redis it may not have expired yet. But it is not kept. */
   private end(keep: number, acknowledge: () => void): void {
     const { request, lock } = this;
     const { commands, timers, options, wake } = this.client;

@@ -36,8 +36,8 @@ export class RedissonLockStore implements LockStore {
   readonly kind = 'redisson';
   readonly fencing = false;
   readonly noSharing =
-    "The store redisson serves one holder at a time, as its wire format has it, so permits and mode: 'read' cannot work there. " +
-    "Use the store 'redis', or leave these options out.";
+    "The store redisson serves one holder at a time, as its wire format requires, so permits and mode: 'read' cannot work there. " +
+    "Use the store 'redis', or omit these options.";
 
   private readonly locks = new LockMap((key, forget) => this.newLock(key, forget));
   /** The lock of each request that waits, by its name in Redis, which is all that a message contains. */
@@ -58,8 +58,8 @@ export class RedissonLockStore implements LockStore {
     if (commands.keyPrefix !== '') {
       for (const { client } of [commands, subscriptions]) client.disconnect();
       throw new LockConfigurationError(
-        `The Redis client of a redisson store has the keyPrefix ${JSON.stringify(commands.keyPrefix)}. Redisson writes names ` +
-          'as they are, so Java would not find these locks: use a client without keyPrefix, and put the prefix into the names.',
+        `The Redis client of a redisson store has the keyPrefix ${JSON.stringify(commands.keyPrefix)}. Redisson uses names ` +
+          'unchanged, so Java would not find these locks: use a client without keyPrefix, and put the prefix into the names.',
       );
     }
     this.onCluster = commands.client.isCluster;

@@ -43,7 +43,7 @@ export class RedissonLock implements WaitLine<Grant> {
     const request = new RedissonRequest(id, call, this.keys, this.client);
     this.line.add(request);
     call.name = id;
-    // A try is over when its reply says so.
+    // A try ends when its reply says so.
     const deadline = request.tries ? Infinity : call.since + call.request.waitTime;
     call.enter(this, this.client.timers, deadline);
     this.ask(request);
@@ -68,7 +68,7 @@ export class RedissonLock implements WaitLine<Grant> {
     this.ask(this.find(id));
   }
 
-  /** Messages may have been missed, and grants may be over. */
+  /** Messages may have been missed, and grants may have ended. */
   look(): void {
     for (const { state } of this.line.requests.values()) if (state.is === 'holding') state.grant.renewNow();
     this.line.look();
@@ -118,7 +118,7 @@ export class RedissonLock implements WaitLine<Grant> {
 
   private answered(request: RedissonRequest, news: News, copyMayRun: boolean): void {
     request.asks = false;
-    // What a late copy takes when the request is over is given back as soon as no more can come.
+    // What a late copy takes after the request has ended is released as soon as no more can come (R13).
     const leave = (): unknown => request.state.is === 'over' && this.leave(request);
     if (copyMayRun) this.after(this.client.options.commandTimeout, leave);
     this.hear(request, news);
@@ -147,7 +147,7 @@ export class RedissonLock implements WaitLine<Grant> {
       case 'failed': {
         const { error, effect, retriable } = news.failure;
         const placed = request.state.is === 'waiting';
-        // A request in line survives an outage until its wait time is over.
+        // A request in line survives an outage until its wait time has elapsed.
         if (placed && retriable) return this.after(RETRY_PAUSE, () => this.ask(request));
         return placed || effect === 'unknown' ? this.withdraw(request, error) : this.refuse(request, error);
       }
@@ -169,7 +169,7 @@ export class RedissonLock implements WaitLine<Grant> {
     }
     const lease = new Lease(this.key, sentAt, left - safetyMargin(leaseTime));
     if (lease.remaining() === 0) {
-      // The reply took longer than the lease: the grant is not entered but given back, and the request asks anew.
+      // The reply took longer than the lease: the grant is not entered (M1) but given back, and the request asks again.
       request.missed += 1;
       const fixed = call.request.leaseTime !== undefined;
       if (fixed && request.missed === MOST_MISSED) this.refuse(request, leaseTooShort(this.key, leaseTime));
@@ -218,7 +218,7 @@ export class RedissonLock implements WaitLine<Grant> {
     void this.leave(request);
   }
 
-  /** The wait time is over: from here on the request takes no grant. The reply to its leave tells what blocked it. */
+  /** The wait time has elapsed: from here on the request takes no grant. The reply to its leave tells what blocked it. */
   private async refuseWithBlocker(request: RedissonRequest): Promise<void> {
     this.enter(request, { is: 'over' });
     const { holder, left = 0, ahead } = (await atMost(this.leave(request), BLOCKER_TIME)) ?? {};

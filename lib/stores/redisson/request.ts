@@ -51,7 +51,7 @@ export class RedissonRequest implements WireRequest {
   asksAgain = false;
   /** Its grant was taken by force before the reply with the grant was applied. */
   forced = false;
-  /** How many of its grants were over before their replies were received. */
+  /** How many of its grants had expired before their replies were received. */
   missed = 0;
 
   constructor(

@@ -29,5 +29,5 @@ export const REQUIRED: RequiredCommands = {
   ],
   page: 'docs/redisson.md',
   wrongClock:
-    'Waiters have deadlines by the clocks of the hosts, in Java too: a host whose clock is ahead drops waiters that are alive.',
+    'Waiters have deadlines by the clocks of the hosts, in Java too: a host whose clock is ahead drops live waiters.',
 };

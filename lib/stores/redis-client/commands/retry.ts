@@ -9,7 +9,7 @@ const LONGEST_PAUSE = 500;
 /** After which failures a command is repeated. */
 export type RetryRule = (failure: CommandFailure) => boolean;
 
-/** For a command whose caller waits: a failure that only an operator can mend is reported at once. */
+/** For a command whose caller waits: a failure that only an operator can mend is reported immediately. */
 const whileItMayServe: RetryRule = ({ retriable }) => retriable;
 /** For giving back a grant or place, which other processes wait for: also repeated until an operator has mended the failure. */
 export const untilGivenBack: RetryRule = ({ remedy }) => remedy !== 'none';

@@ -14,7 +14,7 @@ export interface Sent {
  *
  * @param send sends one copy; the command must be idempotent
  * @param read makes the result from the reply
- * @throws CommandFailure when there is no answer in time, or repeating cannot mend the failure
+ * @throws CommandFailure if the server does not respond in time, or repeating cannot mend the failure
  */
 export function untilAnswered<T>(
   retry: Retry,

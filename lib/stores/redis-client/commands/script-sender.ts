@@ -3,7 +3,7 @@ import { LinkedList, type Linked } from '../../../core/runtime/linked-list.js';
 import type { SharedWrites } from '../connection/connectors.js';
 import type { Script, ScriptRunner } from './script.js';
 
-/** A batch of this many commands is sent at once, so that the server begins early. */
+/** A batch of this many commands is sent immediately, so that the server begins early. */
 const LARGEST = 16;
 
 /** The server does not know the script, so it did not run. The next time it is sent as text. */
@@ -73,7 +73,7 @@ export class ScriptSender implements ScriptRunner {
   }
 
   /**
-   * Sends a script at once, before what is gathered, and without a deadline.
+   * Sends a script immediately, before what is gathered, and without a deadline.
    *
    * @throws UnknownScript, or what ioredis rejects with
    */

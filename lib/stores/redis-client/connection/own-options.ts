@@ -12,7 +12,7 @@ const MAX_REDIRECTIONS = 5;
 const MOVING_PAUSE = 20;
 
 /**
- * Options of every connection that the lock makes. ioredis must not repeat or queue commands; it writes each at once, and to a primary.
+ * Options of every connection that the lock makes. ioredis must not repeat or queue commands; it writes each immediately, and to a primary.
  * The lock handles deadlines, repeats and re-subscription itself. These options must not depend on the user's client.
  */
 export const OWN_OPTIONS = {

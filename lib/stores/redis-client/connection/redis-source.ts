@@ -16,7 +16,7 @@ export type RedisSource = string | RedisOptions | Redis | Cluster | ((role: Redi
 /** A connection that belongs to the lock. */
 export interface RedisConnection {
   readonly client: Redis | Cluster;
-  /** The user's ioredis key prefix: ioredis puts it before keys by itself, but not before channels. */
+  /** The user's ioredis key prefix: ioredis puts it before keys, but not before channels. */
   readonly keyPrefix: string;
   /** Lets several commands share a write. */
   readonly writes: SharedWrites;
@@ -49,8 +49,8 @@ export function openConnection(
 }
 
 /**
- * Makes a connection anew that is not ready within `limit` ms. The kernel of a frozen server still accepts connections, and ioredis limits
- * only the time until then: it would wait for ever for the answer, instead of looking for the new primary
+ * Reconnects a connection that is not ready within `limit` ms. The kernel of a frozen server still accepts connections, and ioredis limits
+ * only the time until then: it would wait forever for the answer, instead of looking for the new primary
  * (https://github.com/redis/ioredis/issues/1314 is the same of a connection that was ready before).
  */
 export function limitHandshake(client: Redis, limit = CONNECT_TIMEOUT): void {
@@ -63,7 +63,7 @@ export function limitHandshake(client: Redis, limit = CONNECT_TIMEOUT): void {
 
 /**
  * Connects a client of sentinels again that ended although nobody closed it. A primary that is replaced closes its connections; ioredis then
- * asks the sentinels for the new one, and still listens to them on behalf of the connection before. What they announce meanwhile stops
+ * asks the sentinels for the new one, and still listens to them on behalf of the connection before. What they announce in the meantime stops
  * the search, and the client ends for good (`FailoverDetector.disconnect` of ioredis 5.4 to 6.0, see docs/upstream.md).
  */
 function outliveFailover(client: Redis): void {
@@ -84,7 +84,7 @@ function outliveFailover(client: Redis): void {
 
 /**
  * While a slot moves, ioredis sends ASKING before a command and handles no failure of it: a right that is missing, or a node that dies
- * then, would end the process. The command that follows fails by itself.
+ * then, would end the process. The command that follows fails anyway.
  */
 function handleAsking(node: Redis): void {
   const asking = node.asking.bind(node);
@@ -134,7 +134,7 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
     return client;
   }
   throw new LockConfigurationError(
-    'The function that the option redis gives must return a new Redis or Cluster of ioredis at each call; ' +
+    'The function in the option redis must return a new Redis or Cluster of ioredis at each call; ' +
       `for the role '${role}' it returned ` +
       (isClient ? 'one that it had returned before.' : 'something else (a Promise, if it is async).'),
   );

@@ -40,7 +40,7 @@ export class Subscriber {
   private readonly firstAttempt = new Promise<void>((resolve) => (this.attempted = resolve));
   private readonly message = new Signal();
   private deafAt = -Infinity;
-  /** The server counted nobody, and the subscription was made anew for that. */
+  /** The server counted nobody, and the client resubscribed for that reason. */
   private doubted = false;
 
   /** Since when all channels have been subscribed without a break (monotonic); undefined while they are not. */
@@ -58,13 +58,13 @@ export class Subscriber {
   /** A message came. Must not throw. */
   onMessage: ((channel: string, message: string) => void) | undefined;
 
-  /** All channels are subscribed, for the first time or again. Waiters must check what they missed meanwhile. */
+  /** All channels are subscribed, for the first time or again. Waiters must check what they missed. */
   onUp: (() => void) | undefined;
 
   /** `counted` is known. */
   onCounted: (() => void) | undefined;
 
-  /** The subscription broke, and is being made anew. */
+  /** The subscription broke, and the client is resubscribing. */
   onDown: (() => void) | undefined;
 
   constructor(
@@ -118,7 +118,7 @@ export class Subscriber {
 
   /**
    * Publishes to the own channel, and resolves within `limit` ms with whether messages arrive; learns `counted` from it. A subscription
-   * that only seems to be up (half open, lost, on another server than the commands) is made anew.
+   * that only seems to be up (half open, lost, on another server than the commands) is replaced.
    *
    * @throws CommandFailure, or what ioredis rejects with, if the server does not answer
    */
@@ -127,7 +127,7 @@ export class Subscriber {
     const arrival = this.message.within(limit);
     const listeners = await within(this.ping(), limit);
     const arrives = upSince !== undefined && (await arrival);
-    // It broke meanwhile, or was down: then it is being made anew already.
+    // It has broken since, or was down: then the client is already resubscribing.
     if (upSince === undefined || upSince !== this.upSince) return false;
     if (!arrives) this.rebuildDeaf();
     else this.noteCount(listeners);
@@ -149,7 +149,7 @@ export class Subscriber {
     await closeClient(this.client, limit);
   }
 
-  /** A count of none makes the subscription anew, once: it may have stayed with a server that is no longer the primary. */
+  /** A count of none causes one resubscription: it may have stayed with a server that is no longer the primary. */
   private noteCount(listeners = -1): void {
     if (listeners === 0 && !this.doubted) {
       this.doubted = true;

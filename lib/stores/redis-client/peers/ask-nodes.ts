@@ -3,14 +3,14 @@ import { addressOf } from '../connection/cluster-nodes.js';
 import { toCommandFailure } from '../server/server-failure.js';
 import { atMost } from '../server/time-limit.js';
 
-/** The answers of the nodes, and a sentence for each node that gave none. */
+/** The answers of the nodes, and a sentence for each node that did not answer. */
 export interface NodeAnswers<T> {
   readonly answers: T[];
   readonly problems: string[];
 }
 
 /**
- * Asks each node of a Cluster, or the only server. Returns the answers that came, even if some nodes gave none.
+ * Asks each node of a Cluster, or the only server. Returns the answers that came, even if some nodes did not answer.
  *
  * @param limit how long to look for nodes that joined, ms
  * @param command must settle, also where a node never answers

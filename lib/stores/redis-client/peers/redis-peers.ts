@@ -15,7 +15,7 @@ import { Signal, within } from '../server/time-limit.js';
 const BY_NAME_TIMEOUT = 250;
 
 const DEAF =
-  'This process itself receives no messages, so the answers of the others may be lost. Its subscription is being made anew: ask again.';
+  'This process is not receiving messages, so answers of the others may be missing. It is resubscribing: try again.';
 
 /** The clients that listen to channels of one form, `<channels><client id>`, and the reports that they send each other there. */
 export class RedisPeers implements Peers {
@@ -147,7 +147,7 @@ export class RedisPeers implements Peers {
     return { listening, problems, via: answers[0]!.node };
   }
 
-  /** @throws LockStoreUnavailableError when there is no answer in time */
+  /** @throws LockStoreUnavailableError if Redis does not respond in time */
   private async answered<T>(command: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + this.timeout;
     const attempt = (): Promise<T> => within(command(), Math.max(1, deadline - performance.now()));

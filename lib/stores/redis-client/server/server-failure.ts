@@ -49,17 +49,17 @@ export class CommandFailure extends Error {
 /** No password where one is needed, a wrong one, or a user that does not exist or is disabled. */
 const CREDENTIALS = /NOAUTH|WRONGPASS/;
 const REFUSED_CREDENTIALS =
-  'Redis refuses the credentials of the client: check user name and password (NOAUTH, WRONGPASS)';
+  'Redis rejects the credentials of the client: check user name and password (NOAUTH, WRONGPASS)';
 
 const NO_CONNECTION = 'there is no connection to Redis';
 const HUNG_UP =
   ': the server closed the connection; it may have too many clients (maxclients), be in protected mode, or expect TLS';
 
-const NOT_REDIS = 'something else than Redis answers there, perhaps a server of HTTP; check host and port';
+const NOT_REDIS = 'something other than Redis responds there, perhaps an HTTP server; check host and port';
 const NO_INFO =
-  'it does not know INFO, with which ioredis begins; set `enableReadyCheck: false` beside its address';
+  'it does not know INFO, which ioredis sends first; set `enableReadyCheck: false` in its options';
 
-const NO_PRIMARY = 'no sentinel named the primary: none answers, or none knows that name';
+const NO_PRIMARY = 'no sentinel named the primary: none of them responds, or none knows that name';
 
 /** Three forms of the error: outside a script; inside one, from Redis 7.2 on and in Valkey; inside one, up to Redis 7.0. */
 const NO_RIGHT = /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
@@ -83,7 +83,7 @@ const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: stri
     'not-permitted',
     'unknown',
     'operator',
-    'the Redis user lacks a right that the lock needs (ACL)',
+    'the Redis user lacks a permission that the lock needs (ACL)',
   ],
   [
     /WRONGTYPE/,
@@ -97,18 +97,18 @@ const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: stri
     'out-of-memory',
     'none',
     'operator',
-    'Redis is out of memory and takes no new requests; held locks are still renewed and released',
+    'Redis is out of memory and rejects new requests; held locks are still renewed and released',
   ],
   [/READONLY/, 'read-only', 'none', 'time', 'Redis is a read-only replica'],
   // A primary that was demoted says so until it has reached its successor, and READONLY after that.
   [/MASTERDOWN/, 'read-only', 'none', 'time', 'Redis is a replica that has lost its master'],
-  [/MISCONF/, 'refused', 'none', 'time', 'Redis refuses writes because it cannot persist (MISCONF)'],
+  [/MISCONF/, 'refused', 'none', 'time', 'Redis rejects writes because it cannot persist them (MISCONF)'],
   [
     /NOREPLICAS/,
     'refused',
     'none',
     'time',
-    'Redis refuses writes because too few replicas are connected (NOREPLICAS)',
+    'Redis rejects writes because too few replicas are connected (NOREPLICAS)',
   ],
   [/LOADING/, 'loading', 'none', 'time', 'Redis is loading its data'],
   [
@@ -116,10 +116,16 @@ const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: stri
     'unreachable',
     'none',
     'time',
-    'the cluster does not serve this slot at the moment',
+    'the cluster does not currently serve this slot',
   ],
   [/BUSY/, 'busy', 'none', 'time', 'Redis is busy with another script'],
-  [/max number of clients/, 'unreachable', 'none', 'time', 'Redis accepts no more connections (maxclients)'],
+  [
+    /max number of clients/,
+    'unreachable',
+    'none',
+    'time',
+    'Redis has reached its connection limit (maxclients)',
+  ],
   [CREDENTIALS, 'wrong-credentials', 'none', 'operator', REFUSED_CREDENTIALS],
   [/isn't writeable|Cluster isn't ready|enableOfflineQueue/, 'unreachable', 'none', 'time', NO_CONNECTION],
 ];
@@ -128,12 +134,12 @@ const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: stri
 export function toCommandFailure(cause: unknown): CommandFailure {
   if (cause instanceof CommandFailure) return cause;
   const message = cause instanceof Error ? cause.message : String(cause);
-  // Scripts fail with it before they write anything; Redis 6 wraps it in a text of its own.
+  // Scripts fail with it before they write anything; Redis 6 wraps it in other text.
   const unreadable = /PROTOCOL (.*?)(?: script: |$)/m.exec(message)?.[1];
   if (unreadable !== undefined) {
     const text =
       `The lock was neither taken nor changed: ${unreadable}. Another version of the library or another program wrote it, or this one ` +
-      'was given a number that Redis cannot hold. If no other version is at work, forceRelease clears the lock.';
+      'received a number that Redis cannot hold. If no other version is running, forceRelease clears the lock.';
     return new CommandFailure('none', 'none', new LockProtocolError(text, plain(cause)));
   }
   const mismatch = versionMismatch(message);
@@ -148,11 +154,11 @@ export function toCommandFailure(cause: unknown): CommandFailure {
       'refused',
       'unknown',
       'operator',
-      `Redis refused a script (${firstLine(message)})`,
+      `Redis rejected a script (${firstLine(message)})`,
       cause,
     );
   }
-  const why = 'the connection to Redis broke before the answer came';
+  const why = 'the connection to Redis broke before the response arrived';
   return unavailable('unreachable', 'unknown', 'time', why, cause);
 }
 
@@ -160,7 +166,7 @@ export function toCommandFailure(cause: unknown): CommandFailure {
 export function nodeOfCluster(cause: unknown): CommandFailure | undefined {
   if (!(cause instanceof Error) || !/^(MOVED|ASK) /.test(cause.message)) return undefined;
   const why =
-    'the server is a node of a Redis Cluster, and the client knows this server only; set the option `redis` to a `Cluster` of ioredis';
+    'the server is a node of a Redis Cluster, but the client knows only this server; set the option `redis` to a `Cluster` of ioredis';
   return unavailable('unreachable', 'none', 'operator', why, cause);
 }
 
@@ -177,10 +183,10 @@ export function noConnection(cause: unknown): CommandFailure | undefined {
   return unavailable('unreachable', 'none', 'time', `${NO_CONNECTION} (${trouble})`, cause);
 }
 
-/** The failure of a client that has ended by itself: only a new client would connect again. */
+/** The failure of a client that has ended and will not reconnect: only a new client would. */
 export function clientEnded(cause: unknown, effect: Effect): CommandFailure {
   const reason = networkTrouble(cause) ?? 'its retryStrategy gave up, or it was disconnected';
-  const why = `the client of ioredis has ended and does not connect again (${reason}); correct its options and restart the application`;
+  const why = `the ioredis client has ended and does not reconnect (${reason}); correct its options and restart the application`;
   return unavailable('unreachable', effect, 'operator', why, cause);
 }
 
@@ -191,7 +197,7 @@ function unavailable(
   why: string,
   cause: unknown,
 ): CommandFailure {
-  const reason = `The lock store could not serve: ${why}.`;
+  const reason = `Redis could not serve the lock: ${why}.`;
   const text = `${reason} The lock was not taken.`;
   const error = new LockStoreUnavailableError(failure, text, plain(cause), reason);
   return new CommandFailure(effect, remedy, error);
@@ -219,9 +225,9 @@ interface NodeError {
   readonly errors?: readonly NodeError[];
 }
 
-/** No answer within the command deadline; the command may still run. */
+/** No response within the command deadline; the command may still run. */
 export function commandTimeout(deadline: number): CommandFailure {
-  const reason = `The lock store gave no answer within ${deadline} ms (commandTimeout).`;
+  const reason = `Redis did not respond within ${deadline} ms (commandTimeout).`;
   const text = `${reason} The lock was not taken. Check the connection to Redis and its load.`;
   const error = new LockStoreUnavailableError('timeout', text, undefined, reason);
   return new CommandFailure('unknown', 'time', error);

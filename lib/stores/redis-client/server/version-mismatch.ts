@@ -10,7 +10,7 @@ export function versionMismatch(message: string): string | undefined {
   }
   if (!/OLDER \d+/.test(message)) return undefined;
   return (
-    'The lock was neither taken nor changed: processes of an earlier version of the library hold it or wait for it, and they know ' +
-    'neither permits nor readers. Update them, or use another name for the lock until they are gone.'
+    'The lock was neither taken nor changed: processes with an earlier version of the library, which does not support permits or ' +
+    'readers, hold it or wait for it. Update them, or use another name for the lock until they are gone.'
   );
 }

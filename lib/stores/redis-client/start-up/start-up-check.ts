@@ -26,11 +26,11 @@ export interface RequiredCommands {
 const OLDEST = 6.2;
 /** A digest that no script has, to test whether the user may call scripts by digest. */
 const NO_SCRIPT = '0'.repeat(40);
-/** A host whose clock differs from that of Redis by more than this (ms) is warned of at start. */
+/** A clock that differs from that of Redis by more than this (ms) triggers a warning at startup. */
 const CLOCK_TOLERANCE = 2_000;
 
 /**
- * Calls `onWarning` if the server does not answer, else with what an operator should know before the first lock is taken. To be called at
+ * Calls `onWarning` if the server does not respond, otherwise with what an operator should know before the first lock is taken. To be called at
  * start, after the connections have had time to be made. Takes `limit` ms at most, and never rejects. No sentence has credentials.
  */
 export async function reportOnServer(
@@ -55,14 +55,14 @@ export async function reportOnServer(
 }
 
 function aboutSilence({ connectError, client }: CommandConnection, limit: number): string {
-  const waiting = 'it accepts connections: it loads its data, or is stopped';
+  const waiting = 'it accepts connections: it is loading its data, or is stopped';
   const trouble = client.status === 'connect' ? waiting : networkTrouble(connectError);
   const [what, advice] = refusedCredentials(connectError)
-    ? ['Redis refuses the credentials of the client (NOAUTH, WRONGPASS)', 'Check user name and password']
-    : [`Redis did not answer within ${limit} ms`, 'Check the address and the network'];
+    ? ['Redis rejects the credentials of the client (NOAUTH, WRONGPASS)', 'Check user name and password']
+    : [`Redis did not respond within ${limit} ms`, 'Check the address and the network'];
   return (
-    `${what} at start${trouble ? ` (${trouble})` : ''}. The application starts all the same; until there is a connection, every request for a lock fails ` +
-    `with STORE_UNAVAILABLE. ${advice}.`
+    `${what} at startup${trouble ? ` (${trouble})` : ''}. The application will start, but lock requests fail with STORE_UNAVAILABLE until ` +
+    `Redis is reachable. ${advice}.`
   );
 }
 
@@ -92,8 +92,8 @@ async function tryRights(
 function aboutRights(missing: ReadonlySet<string>, { page }: RequiredCommands): string[] {
   if (missing.size === 0) return [];
   return [
-    `The Redis user lacks rights that the lock needs: ${[...missing].join(', ')}. Requests for locks will fail, or be served late, ` +
-      `until they are granted (ACL SETUSER); ${page} has the whole rule.`,
+    `The Redis user lacks permissions that the lock needs: ${[...missing].join(', ')}. Lock requests will fail, or be served late, ` +
+      `until you grant them (ACL SETUSER). The whole rule is in nestjs-fair-lock/${page}.`,
   ];
 }
 
@@ -127,16 +127,16 @@ async function lookAtNode(
   const warnings: string[] = [];
   if (parseFloat(version) < OLDEST)
     warnings.push(
-      `Redis ${version} is too old for the lock's scripts: it needs ${OLDEST} or newer, or Valkey.`,
+      `Redis ${version} is too old for the scripts of the lock: they need ${OLDEST} or newer, or Valkey.`,
     );
   if (Number(field('maxmemory')) > 0 && policy !== '' && policy !== 'noeviction')
     warnings.push(
-      `Redis evicts keys when its memory is full (maxmemory-policy ${policy}), also keys of held locks: a second holder would be let in ` +
-        'while the first still works. Set maxmemory-policy noeviction, or give the locks a separate Redis.',
+      `Redis evicts keys when its memory is full (maxmemory-policy ${policy}), including those of held locks: a second holder would enter ` +
+        'while the first is still working. Set maxmemory-policy noeviction, or give the locks a separate Redis.',
     );
   if (field('role') === 'slave')
     warnings.push(
-      'This Redis is a read-only replica: every request for a lock will fail (READONLY). Connect to the primary, or give the ' +
+      'This Redis is a read-only replica: every lock request will fail (READONLY). Connect to the primary, or specify the ' +
         'addresses of the Sentinels or of the Cluster.',
     );
   // ioredis goes on in database 0 if its SELECT is refused.
@@ -144,12 +144,12 @@ async function lookAtNode(
   const selected: unknown = db === 0 || (await node.select(db).catch((error: unknown) => error));
   if (selected instanceof Error && selected.message.includes('out of range'))
     warnings.push(
-      `Redis has no database ${db}, so the locks are in database 0. Give the number of one that it has, or set its \`databases\` higher.`,
+      `Redis has no database ${db}, so the locks are in database 0. Use the number of an existing database, or raise the \`databases\` setting of Redis.`,
     );
   const ahead = wrongClock === undefined ? 0 : await clockDifference(node).catch(() => 0);
   if (Math.abs(ahead) > CLOCK_TOLERANCE)
     warnings.push(
-      `The clocks of Redis and of this host differ by ${(ahead / 1_000).toFixed(1)} s, so one of them is wrong. ${wrongClock} Let NTP keep both.`,
+      `The clocks of Redis and of this host differ by ${(ahead / 1_000).toFixed(1)} s, so one of them is wrong. ${wrongClock} Synchronize both with NTP.`,
     );
   return warnings;
 }

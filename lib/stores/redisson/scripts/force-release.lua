@@ -3,8 +3,8 @@
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] the holder of that grant, '' if there is none  [2] client clock  [3] channel  [4] publish
 -- Returns status, Redis time, the head that was woken or ''
---       FORCED  the grant is over
---       FREE    it was over already
+--       FORCED  the grant has ended
+--       FREE    it had already ended
 --- include: lock
 local held = holds()
 if held then

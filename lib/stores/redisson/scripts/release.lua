@@ -4,7 +4,7 @@
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish  [5] until when nobody gets the lock (Redis ms), 0: not kept
 -- Returns status, Redis time, the head that was woken or ''
---       RELEASED  the grant is over, since this call or an earlier one
+--       RELEASED  the grant has ended, since this call or an earlier one
 --       LOST      the lock has another holder; the script only dropped dead heads
 --- include: lock
 local keeper = KEPT .. request

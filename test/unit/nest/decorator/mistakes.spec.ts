@@ -1,4 +1,4 @@
-/** Every error that people make names a section of docs/errors.md, and that section shows what the error says. */
+/** Every error names a page, and docs/errors.md shows what the errors of common mistakes say. */
 import { readFileSync } from 'node:fs';
 import { Injectable, Module, type Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
@@ -7,11 +7,22 @@ import {
   type FairLockError,
   FairLockModule,
   FairLockService,
+  LockAbortedError,
   LockConfigurationError,
+  LockDeadlockError,
+  LockHolderChangedError,
+  LockKeyError,
+  LockLostError,
+  LockNotHeldError,
+  LockNotReplicatedError,
+  LockProtocolError,
+  LockQueueFullError,
+  LockShuttingDownError,
+  LockStoreUnavailableError,
   LockTimeoutError,
 } from 'nestjs-fair-lock';
 import { of } from 'rxjs';
-import { see, SECTIONS } from '../../../../lib/core/errors/mistakes.js';
+import { withPage } from '../../../../lib/core/errors/pages.js';
 import { Locked, nestWith } from '../nest.js';
 
 const read = (path: string): string => readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');
@@ -90,36 +101,42 @@ describe('The page "Mistakes and their errors"', () => {
       () => undefined,
       (error: unknown) => error as FairLockError,
     );
-    const [sentence = '', reference] = error?.details.split(/ (?=See \S+\.md#\S+\.$)/) ?? [];
-    expect(` ${reference}`).toBe(see(heading as keyof typeof SECTIONS));
+    const [sentence = ''] = error?.details.split(' See nestjs-fair-lock/docs/errors.md.') ?? [];
+    expect(error?.details).toBe(withPage(sentence, 'errors'));
     expect((sections.get(heading) ?? '').replaceAll('\n', ' ')).toContain(sentence);
   });
 });
 
-describe('An error of configuration or use', () => {
-  const packed = (JSON.parse(read('package.json')) as { files: string[] }).files;
+describe('An error', () => {
+  const { files: packed } = JSON.parse(read('package.json')) as { files: string[] };
 
-  it.each(Object.keys(SECTIONS) as (keyof typeof SECTIONS)[])(
-    'leads to a section that is packed: %s',
-    (heading) => {
-      const [, path = '', anchor] =
-        /^ See nestjs-fair-lock\/(docs\/[\w-]+\.md)#(.*)\.$/.exec(see(heading)) ?? [];
-      expect(packed).toContain(path);
-      const headings = read(path).match(/^#+ .*$/gm) ?? [];
-      expect(headings.map((each) => each.replace(/^#+ /, ''))).toContain(heading);
-      expect(anchor).toBe(
-        heading
-          .toLowerCase()
-          .replaceAll(/[^\p{L}\p{N}\s-]/gu, '')
-          .replaceAll(/\s/g, '-'),
-      );
+  const ERRORS: FairLockError[] = [
+    new LockAbortedError('order:42', undefined),
+    new LockConfigurationError('withLock needs a function.'),
+    new LockDeadlockError('order:42', 'it would wait for itself.'),
+    new LockHolderChangedError('order:42', 1, 2),
+    new LockKeyError('A key is missing.'),
+    new LockLostError('order:42', 'it expired'),
+    new LockNotHeldError('order:42'),
+    new LockNotReplicatedError('order:42', 0, 1, 1_000),
+    new LockProtocolError('It is in another format.'),
+    new LockQueueFullError('order:42', 1),
+    new LockShuttingDownError('order:42'),
+    new LockStoreUnavailableError('timeout', 'Redis did not respond.'),
+    new LockTimeoutError('order:42', 1_000),
+  ];
+
+  it.each(ERRORS.map((error) => [error.code, error] as const))(
+    'ends with the page to read, which is packed: %s',
+    (_, { details }) => {
+      const page = / See nestjs-fair-lock\/(docs\/[\w-]+\.md)\.$/.exec(details)?.[1];
+      expect(packed).toContain(page);
     },
   );
 
-  it('leads to a section also where it names none itself', () => {
-    const error = new LockConfigurationError('withLock needs a function.');
-    expect(error.message).toBe(`withLock needs a function.${see('Errors')}`);
-    expect(error.details).toBe(error.message);
+  it('names a page only once', () => {
+    const sentence = withPage('withLock needs a function.', 'locking');
+    expect(new LockConfigurationError(sentence)).toMatchObject({ message: sentence, details: sentence });
   });
 
   it('names the key where it is logged as a text, and not in its message', () => {
