@@ -5,7 +5,8 @@ import { LockConfigurationError } from '../../core/errors/errors.js';
 import { shown } from '../../core/errors/text.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedDecorator, type LockedKey } from './fair-locked.types.js';
-import { type Callable, LockedMethod } from './locked-method.js';
+import { LockedMethod } from './locked-method.js';
+import { keepIdentity } from './wrapper-identity.js';
 
 /**
  * Runs the method while holding a lock. Calls run in the order in which they were made, over all processes.
@@ -51,7 +52,7 @@ export function FairLocked<
     const method: unknown = descriptor?.value;
     const locked = new LockedMethod(target, property, method, key, options);
     const wrapped = locked.wrapper();
-    keepIdentity(method as Callable, wrapped);
+    keepIdentity(method as object, wrapped);
     (descriptor as PropertyDescriptor).value = wrapped;
     LockedMethod.mark(target, property, locked);
     Inject(token)(target, locked.serviceProperty);
@@ -69,13 +70,4 @@ function refuseOptions(options: unknown): void {
     `The options of @FairLocked must be an object; they are ${shown(options)}. Write @FairLocked(), with parentheses, or ` +
       `@FairLocked('order:<0>', { waitTime: 5_000 }).`,
   );
-}
-
-/** The wrapper is what other decorators and Nest see: same name, length and properties, same metadata (routes, docs). */
-function keepIdentity(method: Callable, wrapped: Callable): void {
-  const { prototype: _, ...properties } = Object.getOwnPropertyDescriptors(method);
-  Object.defineProperties(wrapped, properties);
-  for (const metadataKey of Reflect.getOwnMetadataKeys(method) as unknown[]) {
-    Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), wrapped);
-  }
 }

@@ -1,4 +1,5 @@
 import { LockedMethod } from './locked-method.js';
+import { writtenFunction } from './wrapper-identity.js';
 
 /** The locked methods that an object of a class has, its inherited ones included. */
 export function lockedMethodsOf(object: object): LockedMethod[] {
@@ -54,5 +55,7 @@ function chainFrom(prototype: object | undefined): object[] {
 /** Whether the text of a method has `super`: what it overrides then takes the lock. */
 function callsOverridden(owner: object, property: string | symbol): boolean {
   const method: unknown = Object.getOwnPropertyDescriptor(owner, property)?.value;
-  return typeof method === 'function' && /super\b/.test(Function.prototype.toString.call(method));
+  return (
+    typeof method === 'function' && /super\b/.test(Function.prototype.toString.call(writtenFunction(method)))
+  );
 }

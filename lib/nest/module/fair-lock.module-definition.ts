@@ -9,6 +9,7 @@ import { createStore, type StoreFactory } from '../../setup/store-factory.js';
 import { DEFAULT_NAME, tokensOf } from '../fair-lock.tokens.js';
 import { prepareGateways } from '../request/gateways.js';
 import { prepareGrpcControllers } from '../request/grpc-request-scope.js';
+import { prepareListeners } from '../request/ignored-promises.js';
 import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';
 
 const GIVEN_OPTIONS = Symbol('FairLock: options as given');
@@ -79,6 +80,7 @@ function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] 
         const registration = new FairLockRegistration(name, given, createStore);
         const { requestScope } = registration.options;
         await prepareGateways(modules, { requestScope, filter });
+        prepareListeners(modules);
         if (requestScope) await prepareGrpcControllers(modules);
         return registration;
       },

@@ -2,7 +2,6 @@ import { Inject, Module, type OnApplicationBootstrap, type OnModuleDestroy } fro
 import { ModulesContainer } from '@nestjs/core';
 import { type LockEngine } from '../../core/engine/lock-engine.js';
 import { FAIR_LOCK_REGISTRATION, type FairLockRegistration } from './fair-lock.registration.js';
-import { logUnhandledRefusals } from './unhandled-refusals.js';
 
 /**
  * The last hook of a boot, and the first of a shutdown. So a boot that fails has connected nothing, unless one of its hooks took a lock;
@@ -25,7 +24,6 @@ export class OutermostModule implements OnApplicationBootstrap, OnModuleDestroy 
   /** Nest waits for it before it closes servers, so requests in flight still finish. */
   async onModuleDestroy(): Promise<void> {
     const engines = this.engines();
-    logUnhandledRefusals();
     for (const engine of engines) engine.beginShutdown();
     await Promise.all(engines.map((engine) => engine.drain()));
   }

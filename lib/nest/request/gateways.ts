@@ -2,13 +2,16 @@ import { UseFilters, UseInterceptors } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { handlerClasses, ListOfClass, markedBy } from '../decorator/nest-metadata.js';
 import { FairLockFilter } from './fair-lock.filter.js';
-import { logErrorsOfLifecycle } from './gateway-lifecycle.js';
+import { logErrorsOfLocks } from './ignored-promises.js';
 import { WsRequestScope } from './ws-request-scope.js';
 
 const scope = new WsRequestScope();
 const filter = new FairLockFilter();
 const interceptors = new ListOfClass(UseInterceptors(scope));
 const filters = new ListOfClass(UseFilters(filter));
+
+/** Methods that Nest calls without waiting for their promises. */
+const LIFECYCLE: readonly unknown[] = ['afterInit', 'handleConnection', 'handleDisconnect'];
 
 /** The features that the module adds to the gateways of an application. */
 interface GatewayFeatures {
@@ -32,7 +35,7 @@ export async function prepareGateways(modules: ModulesContainer, features: Gatew
       if (typeof metatype !== 'function' || !isGateway(metatype)) continue;
       if (features.requestScope) interceptors.prepend(metatype, scope);
       if (features.filter) filters.prepend(metatype, filter);
-      logErrorsOfLifecycle(metatype.prototype as object);
+      logErrorsOfLocks(metatype.prototype as object, (name) => LIFECYCLE.includes(name));
     }
   }
 }
