@@ -108,7 +108,7 @@ describe(`the transports of Nest ${VERSIONS.nest}`, () => {
     });
   });
 
-  test('a signal ends an application as it should: a leader first, which still has its database, while its gateway and its timer are refused, unhandled', async () => {
+  test('a signal ends an application as it should: a leader first, which still has its database, while its gateway is refused and its timer is skipped', async () => {
     const app = await RunningApp.start(program, uniquePrefix(), {
       RPC_PORT: String(await freePort()),
       HEARTBEAT: 'true',

@@ -65,7 +65,7 @@ class LockedGateway {
 describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
   let web: WebApp;
   let client: WebSocket;
-  let warnings: unknown[] = [];
+  let errors: unknown[] = [];
   const send = (event: string, data: unknown) => client.send(JSON.stringify({ event, data }));
   const answer = async () => {
     const [message] = (await within(once(client, 'message'), SOON, 'an answer')) as [Buffer];
@@ -79,7 +79,7 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
       {},
       (app) => {
         app.useWebSocketAdapter(new WsAdapter(app));
-        app.useLogger({ log: () => undefined, error: () => undefined, warn: (line) => warnings.push(line) });
+        app.useLogger({ log: () => undefined, error: (line) => errors.push(line), warn: () => undefined });
       },
     );
   });
@@ -130,11 +130,11 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
 
   test('whose handler of a connection gets no lock says so, and does not end the process', async () => {
     await using _lock = await web.locks.acquire('presence');
-    warnings = [];
+    errors = [];
     const other = new WebSocket(web.url.replace('http', 'ws'));
     await once(other, 'open');
-    await eventually(() => warnings.length > 0, SOON, 'a warning');
-    expect(warnings).toEqual([
+    await eventually(() => errors.length > 0, SOON, 'an error');
+    expect(errors).toEqual([
       expect.stringMatching(/^PresenceGateway\.handleConnection failed, .*"presence"/),
     ]);
     other.terminate();

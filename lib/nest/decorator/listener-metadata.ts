@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 
 /*
- * The metadata by which other packages find the methods that they call on an event. They are the same in all versions for Nest 11 and 12,
+ * The metadata by which other packages find the methods that they call on an event or at a time. They are the same in all versions for Nest 11 and 12,
  * and no package exports them.
  */
 
@@ -14,6 +14,22 @@ const QUEUE_EVENTS = [
 
 /** `@OnEvent` of @nestjs/event-emitter: the list of the events of a method. */
 const ON_EVENT = 'EVENT_LISTENER_METADATA';
+
+/** `@Cron`, `@Interval` and `@Timeout` of @nestjs/schedule. */
+const SCHEDULE = [
+  'SCHEDULE_CRON_OPTIONS',
+  'SCHEDULE_INTERVAL_OPTIONS',
+  'SCHEDULE_TIMEOUT_OPTIONS',
+  'SCHEDULER_NAME',
+  'SCHEDULER_TYPE',
+];
+
+const ALL = new Set<unknown>([...QUEUE_EVENTS, ON_EVENT, ...SCHEDULE]);
+
+/** Whether a metadata key of a method is one of these, so that it makes no handler of requests. */
+export function isOfListeners(key: unknown): boolean {
+  return ALL.has(key);
+}
 
 interface OnEvent {
   readonly options?: { readonly suppressErrors?: boolean };

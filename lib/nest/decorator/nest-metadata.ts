@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { Controller, createParamDecorator, Get, Sse } from '@nestjs/common';
+import { isOfListeners } from './listener-metadata.js';
 
 /** A decorator of a class, as Nest exports them. */
 type DecoratorOfClass = (target: new () => unknown) => unknown;
@@ -52,14 +53,15 @@ export const handlerClasses = { controllers: markedBy(Controller()), gateways: (
 
 /**
  * Whether Nest calls the method with values of a request: it has decorated parameters, or it is in a class of handlers and has metadata,
- * such as the pattern of a message, whose handlers need no decorated parameters.
+ * such as the pattern of a message, whose handlers need no decorated parameters. That of a listener or a cron job does not count.
  */
 export function isHandler(target: object, property: string | symbol): boolean {
   const { constructor } = target;
   if (Reflect.hasMetadata(PARAMETERS, constructor, property)) return true;
   if (!handlerClasses.controllers(constructor) && !handlerClasses.gateways(constructor)) return false;
   const handler: unknown = Object.getOwnPropertyDescriptor(target, property)?.value;
-  return typeof handler === 'function' && Reflect.getMetadataKeys(handler).length > 0;
+  if (typeof handler !== 'function') return false;
+  return (Reflect.getMetadataKeys(handler) as unknown[]).some((key) => !isOfListeners(key));
 }
 
 /** The metadata key that marks a handler of `@Sse()`. */

@@ -1,5 +1,6 @@
 /** Decorated objects that Nest does not make but hands out, and methods that override a locked one without a decorator. */
 import { jest } from '@jest/globals';
+import { OnWorkerEvent } from '@nestjs/bullmq';
 import { Injectable, Logger, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { FairLocked, FairLockModule, FairLockService, LockConfigurationError } from 'nestjs-fair-lock';
@@ -144,6 +145,13 @@ describe('a method that overrides a locked one without a decorator', () => {
       return super.pay(id);
     }
   }
+  @Injectable()
+  class Listening extends Orders {
+    @OnWorkerEvent('completed')
+    override async pay(id: string): Promise<string | undefined> {
+      return super.pay(id);
+    }
+  }
 
   const OF_UNLOCKED =
     'Unlocked.pay overrides Orders.pay, which is locked by @FairLocked, and has no decorator: calls of it take no lock. ' +
@@ -161,7 +169,7 @@ describe('a method that overrides a locked one without a decorator', () => {
   });
 
   test('is not named if it has a decorator, inherits, or calls what it overrides', async () => {
-    const { module } = await nestWith([Locked, Inheriting, Calling]);
+    const { module } = await nestWith([Locked, Inheriting, Calling, Listening]);
     expect(warnings).toEqual([]);
     await module.close();
   });
