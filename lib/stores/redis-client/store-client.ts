@@ -106,6 +106,11 @@ export class StoreClient {
     }
   }
 
+  /** A message did not come that should have: if none does, the subscription is made anew. */
+  checkMessages(): void {
+    void this.loopback.works(this.options.commandTimeout);
+  }
+
   /** Whether the server answers in time, and whether messages are received. Never rejects. */
   async health(): Promise<StoreHealth> {
     this.connect();

@@ -39,6 +39,8 @@ interface Parts {
   readonly listening: () => Promise<void> | undefined;
   /** Whether Redis cannot count the channel of this client. */
   readonly isUncounted: () => boolean;
+  /** The message of a grant did not come. */
+  readonly missedMessage: () => void;
 }
 
 /** All locks of one client: sends what they ask for together, and gives them their messages. */
@@ -88,6 +90,10 @@ export class Locks implements LockClient {
     const { replicas } = this.parts;
     if (replicas) return void this.beatReplicated(lock, beat, replicas);
     if (this.beating.push({ lock, beat }) === 1) process.nextTick(() => this.sendBeats());
+  }
+
+  missedMessage(): void {
+    this.parts.missedMessage();
   }
 
   message(text: string): void {

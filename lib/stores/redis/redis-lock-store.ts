@@ -96,6 +96,7 @@ export class RedisLockStore implements LockStore {
       // Messages are only hints, but without them every handoff would wait for a heartbeat. Half of the time is left for the command.
       listening: () => (subscriber.up ? undefined : subscriber.settled(commandTimeout / 2)),
       isUncounted: () => this.isUncounted,
+      missedMessage: () => client.checkMessages(),
     });
     this.marker.onRefused = (error) => this.locks.refuse(error);
     subscriber.onMessage = (channel, message) => {

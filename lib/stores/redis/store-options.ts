@@ -50,8 +50,3 @@ export function leaseTooLong(key: string, leaseTime: number, maxLease: number): 
       'regards every lease as over by then. Shorten it, or raise maxLease for all clients.',
   );
 }
-
-/** Replicas confirm a grant by its renewal, and shared holds have one for all of a client (docs/decisions/0012). */
-export const NO_SHARING =
-  'With the option replicas the store redis serves one holder at a time, because replicas do not confirm shared holds, so permits and ' +
-  "mode: 'read' cannot work there. Leave out replicas, or these options.";
