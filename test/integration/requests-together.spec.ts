@@ -105,6 +105,22 @@ describe('requests that are made in the same moment', () => {
       return { holder, leave, first, second, last };
     };
 
+    test('hold the lock in turn if the first of them gives up, and Redis hears of it later', async () => {
+      const { holder, leave, first, second, last } = await scene();
+      const end = proxy.disturb({ delay: 100 }, { role: 'commands' });
+      leave.abort();
+      await expect(first.granted).rejects.toMatchObject({ code: 'ABORTED' });
+      await holder.release();
+      const lock = await second.granted;
+      let isServed = false;
+      void last.granted.then(() => (isServed = true));
+      await pause(400);
+      expect([isServed, lock.state]).toEqual([false, 'held']);
+      end();
+      await lock.release();
+      await (await last.granted).release();
+    });
+
     test('wait on if the first of them gives up while the message is under way', async () => {
       const { holder, leave, first, second, last } = await scene();
       const message = proxy.messages({ deliver: false, again: [200] });

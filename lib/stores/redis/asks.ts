@@ -2,6 +2,7 @@ import { now } from '../../core/port/lease.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
 import type { Usual } from './commands.js';
 import type { Holds } from './holds.js';
+import { leave } from './leaving.js';
 import type { LockCore } from './lock-core.js';
 import { readBlocker, type Reply } from './reply.js';
 import type { Request } from './request.js';
@@ -92,7 +93,7 @@ export class Asks {
     const [what, first, second] = words;
     // What became of it since the command was sent counts more (rule 6).
     if (request.state !== 'asking') {
-      if (request.state === 'over' && (what === 'line' || what === 'held')) this.giveUp(request);
+      if (request.state === 'over' && (what === 'line' || what === 'held')) leave(lock, this.holds, request);
       return;
     }
     switch (what) {
@@ -117,21 +118,14 @@ export class Asks {
     const failure = toCommandFailure(error);
     for (const request of group) {
       if (failure.effect === 'unknown') request.isCopied = true;
-      if (request.state === 'over' && request.isCopied) this.giveUp(request);
+      if (request.state === 'over' && request.isCopied) leave(this.lock, this.holds, request);
       if (request.state !== 'asking') continue;
       if (request.ticket !== '' && failure.retriable) {
         this.add(request, Math.min(failure.retryAfter, 1_000));
         continue;
       }
-      if (request.ticket !== '' || request.isCopied) this.giveUp(request);
+      if (request.ticket !== '' || request.isCopied) leave(this.lock, this.holds, request);
       this.lock.end(request, failure.error);
     }
-  }
-
-  /** The request is over, and Redis may not know it. */
-  private giveUp(request: Request): void {
-    if (this.holds.isHead(request)) return;
-    const { id, about, isCopied, fixed } = request;
-    void this.lock.done(id, { how: isCopied ? 'mark' : 'why', about }, undefined, fixed);
   }
 }

@@ -53,16 +53,19 @@ export class Holds {
       }
       return;
     }
-    const [head] = all;
+    const first = granted.sequences[0]!;
     // A batch that was told before may still be held under the name of its first request.
-    if (this.batch?.head.sequence === granted.sequences[0]) return;
-    if (!head) {
-      // Redis ends this grant when it hears that its head has given up. Those behind it ask again.
+    if (this.batch?.head.sequence === first) return;
+    const head = all[0] ?? this.lock.leaving.get(first);
+    if (!head || wanted.length === 0) {
+      // Such a grant was told before.
+      if (all[0]) return;
+      // Redis may have ended this grant already, for a head that is over. Those behind it ask again.
       for (const request of wanted) if (request?.state === 'waiting') this.lock.askAgain(request);
-      return this.giveBack(granted.sequences[0]!);
+      return this.giveBack(first);
     }
     // Such a grant was told before, or Redis has told since that it is over.
-    if (!wanted.includes(head) || granted.token <= head.told) return;
+    if ((all[0] && !wanted.includes(head)) || granted.token <= head.told) return;
     if (all.length === 1) return this.enterNew(head, granted.token, told);
     this.endBatch();
     const rest = all.flatMap((request, i) =>
@@ -202,7 +205,7 @@ export class Holds {
       const { request, token } = next;
       if (request.state !== 'next') continue;
       request.hold = batch.head.id;
-      if (batch.present) request.present = `${token} ${request.about}`;
+      if (request !== batch.head) request.present = `${token} ${request.about}`;
       batch.present = { request, since: performance.now() };
       this.enter(request, token, { ...batch, isMessage });
       if (request.state !== 'next' && request.state !== 'asking') return true;

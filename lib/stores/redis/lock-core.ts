@@ -23,6 +23,8 @@ export interface LockCore {
   readonly keys: LockKeys;
   /** All requests that are not over, by sequence; those of which Redis told last stand behind. */
   readonly requests: ReadonlyMap<number, Request>;
+  /** Those that leave the line and of which Redis has not told yet whether it has granted them meanwhile, by sequence. */
+  readonly leaving: Map<number, Request>;
   /** How many wait, and how many are held or to be confirmed. */
   readonly waiting: number;
   readonly holding: number;
@@ -52,6 +54,8 @@ export interface LockCore {
    */
   done(id: string, how?: How, answered?: (reply: Reply) => void, fixed?: number): Promise<void>;
   idOf(sequence: number): string;
+  /** Asks Redis without delay what it knows. */
+  look(): void;
   /** Sets the timer for what is due next. Called after each event. */
   plan(): void;
 }

@@ -31,6 +31,7 @@ const BY_FORCE = 'it was released by force';
 export class Lock implements LockCore, RequestOwner, TimedTask {
   timerEntry: TimerEntry | undefined;
   readonly requests = new Map<number, Request>();
+  readonly leaving = new Map<number, Request>();
   readonly holds = new Holds(this);
   readonly beats = new Beats(this, this.holds);
   private readonly asks = new Asks(this, this.holds);
@@ -93,7 +94,6 @@ export class Lock implements LockCore, RequestOwner, TimedTask {
     this.look();
   }
 
-  /** Asks Redis without delay what it knows. */
   look(): void {
     this.beats.hurry();
     this.plan();

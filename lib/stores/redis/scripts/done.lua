@@ -4,12 +4,13 @@
 -- ARGV  [1] id of the request: all there is for the end of a usual hold
 --       [2] its terms and label, '' if it cannot be in line  [3] what else:
 --       ''       nothing
---       'why'    the answer tells what blocks the lock
+--       'why'    it leaves the line; a grant that its client has not heard of stays, since it may be the first of a batch. The answer
+--                tells what blocks the lock
 --       'mark'   a copy of its acquire may still be under way and is to do nothing: leaves a mark for MARK ms
 --       'keep'   [4] ms, counted from the grant, for which no request gets what it held
 --       'force'  it belongs to another client, which is told; [4] … more ids
 -- Returns 1: it held the lock alone, and nobody waits
---       or a reply (includes/reply.lua) with one answer: held, line N, or none; after it, for 'why', the blocker
+--       or a reply (includes/reply.lua) with one answer: held (and for 'why' what is left, and its token), line N, or none; after it, for 'why', the blocker
 -- Errors NEWER, PROTOCOL before any write
 -- The usual case: the only holder ends, nobody waits or has waited. The hash of such a lock has five fields.
 if #ARGV == 1 and redis.call('HLEN', KEYS[1]) == 5 and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1
@@ -56,9 +57,12 @@ if how == 'force' then
     end
   end
 else
-  local value = drop(lock, id)
+  local stays = how == 'why' and redis.call('HGET', lock.hash, 'h:' .. id)
+  local value = stays or drop(lock, id)
   local rank = not value and about ~= '' and redis.call('ZRANK', lock.queue, id .. ':' .. about)
-  if value then
+  if stays then
+    answer = describeHeld(lock, stays)
+  elseif value then
     answer, changed = 'held', true
     if how == 'keep' then
       keep(lock, id, value, tonumber(ARGV[4]))

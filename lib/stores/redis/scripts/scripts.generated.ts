@@ -458,9 +458,12 @@ end
 end
 end
 else
-local value = drop(lock, id)
+local stays = how == 'why' and redis.call('HGET', lock.hash, 'h:' .. id)
+local value = stays or drop(lock, id)
 local rank = not value and about ~= '' and redis.call('ZRANK', lock.queue, id .. ':' .. about)
-if value then
+if stays then
+answer = describeHeld(lock, stays)
+elseif value then
 answer, changed = 'held', true
 if how == 'keep' then
 keep(lock, id, value, tonumber(ARGV[4]))
