@@ -1,6 +1,6 @@
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
-import { pause } from '../support/waiting.js';
+import { eventually, pause } from '../support/waiting.js';
 import {
   GRACE,
   HEARTBEAT,
@@ -61,6 +61,9 @@ describe('messages and subscriptions', () => {
     const cut = scene.lab.history.events.some(({ type }) => type === 'fault');
     expect(Object.keys(report.excuses).filter((excuse) => !cut || excuse !== 'unreachable')).toEqual([]);
   };
+
+  const subscriberIds = async (): Promise<string[]> =>
+    String(await scene.admin.call('CLIENT', 'LIST', 'TYPE', 'pubsub')).match(/^id=\d+/gm) ?? [];
 
   /** Recorded as a fault until all are subscribed again. */
   const cutAll = (): (() => Promise<void>) => {
@@ -171,9 +174,12 @@ describe('messages and subscriptions', () => {
   );
 
   test('a subscriber in a black hole is found out and replaced', async () => {
+    const before = await subscriberIds();
     const heal = scene.proxy.blackHole({ role: 'subscriber' });
     await handOn(await holderAndTen(), HEARTBEAT);
     heal();
+    const replaced = async () => (await subscriberIds()).filter((id) => !before.includes(id)).length === 2;
+    await eventually(replaced, TIME_LIMIT, 'the new subscriptions of those that wait');
     await scene.subscribed(3);
     await allServed(11);
   });

@@ -11,8 +11,9 @@ import { deferred, eventually, pause, within } from '../support/waiting.js';
 
 /** Long against what a busy machine takes away from a process; ms. */
 const TIMES = { lease: 10_000, livenessWindow: 6_000, commandTimeout: 2_000 };
-const { lease, livenessWindow, commandTimeout } = TIMES;
-const HEARTBEAT = livenessWindow / 3;
+const { lease, commandTimeout } = TIMES;
+/** How often a holder renews, ms. */
+const RENEWAL = lease / 3;
 /** `replicas.timeout`, ms: long against a round trip on a busy machine, short against a lease. */
 const TIMEOUT = 1_500;
 /** The same where no replica is made to stand still: a busy machine may do so by itself. */
@@ -128,6 +129,26 @@ describe('replicas: a grant counts only when they have it', () => {
     await next.release();
   });
 
+  test('so does a permit: one that is not replicated is refused, and the others are kept', async () => {
+    const clients = clientsWith(2);
+    const [client, waiter] = [await clients.start(servers.source), await clients.start(servers.source)];
+    const permits = { permits: 2 };
+    const [first, second] = [
+      await client.service.acquire('k', permits),
+      await client.service.acquire('k', permits),
+    ];
+    const third = waiter.service.acquire('k', permits);
+    third.catch(() => undefined);
+    await servers.freeze(one);
+    await first.release();
+    expect(await refusal(third)).toBeInstanceOf(LockNotReplicatedError);
+    await servers.thaw(one);
+    const next = await waiter.service.acquire('k', permits);
+    expect(next.state).toBe('held');
+    await eventually(() => Promise.resolve(second.state === 'held'), TIME_LIMIT, 'the renewal');
+    await Promise.all([second.release(), next.release()]);
+  });
+
   test('of a batch only the first is refused: the others keep their places', async () => {
     const clients = clientsWith(2);
     const [holder, waiter] = [await clients.start(servers.source), await clients.start(servers.source)];
@@ -163,7 +184,7 @@ describe('replicas: a grant counts only when they have it', () => {
     await servers.freeze(one, other);
     const frozen = new Stopwatch();
     const uncertain = await timeUntil(() => lock.state === 'uncertain', 'the lease to be uncertain');
-    expect(uncertain).toBeLessThan(HEARTBEAT + TIMEOUT + 1_000);
+    expect(uncertain).toBeLessThan(RENEWAL + TIMEOUT + 1_000);
     lock.assertHeld();
     await within(lost.promise, TIME_LIMIT, 'the loss');
     // The last renewal that was replicated was sent before they stood still.
@@ -179,10 +200,10 @@ describe('replicas: a grant counts only when they have it', () => {
     const lock = await client.service.acquire('k');
     await servers.freeze(other);
     const uncertain = await timeUntil(() => lock.state === 'uncertain', 'the lease to be uncertain');
-    expect(uncertain).toBeLessThan(HEARTBEAT + TIMEOUT + 1_000);
+    expect(uncertain).toBeLessThan(RENEWAL + TIMEOUT + 1_000);
     await servers.thaw(other);
     const renewed = await timeUntil(() => lock.state === 'held', 'the renewal');
-    expect(renewed).toBeLessThan(HEARTBEAT + 2 * TIMEOUT + 1_000);
+    expect(renewed).toBeLessThan(RENEWAL + 2 * TIMEOUT + 1_000);
     // Longer than a lease from the last renewal before they stood still.
     await pause(lease);
     lock.assertHeld();
@@ -195,7 +216,7 @@ describe('replicas: a grant counts only when they have it', () => {
     const many = 300;
     const locks = await Promise.all(Array.from({ length: many }, (_, i) => client.service.acquire(`k${i}`)));
     // Each is renewed at least twice.
-    await pause(2.5 * HEARTBEAT);
+    await pause(2.5 * RENEWAL);
     for (const lock of locks) expect(lock.state).toBe('held');
     const waits = await servers.calls(servers.primary, 'wait');
     expect(waits).toBeGreaterThan(0);
@@ -221,7 +242,7 @@ describe('replicas: a grant counts only when they have it', () => {
     );
     await servers.followed(1);
     // Longer than a lease: without renewals there it would be lost.
-    await pause(lease + HEARTBEAT);
+    await pause(lease + RENEWAL);
     expect(lock.state).toBe('held');
     expect(await observer.service.tryAcquire('k')).toBeUndefined();
     await lock.release();

@@ -116,8 +116,10 @@ export class Beats {
     if (what === 'line') return lock.told(request, reply);
     // It was put in line again since this command was sent.
     if (request.toldAt > reply.sentAt.monotonic) return;
-    if (what === 'held')
+    if (what === 'held') {
+      lock.client.missedMessage();
       return this.holds.enter(request, Number(token), { since: reply.sentAt, left: Number(left) });
+    }
     lock.told(request, reply);
     lock.askAgain(request);
   }

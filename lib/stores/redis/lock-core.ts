@@ -13,6 +13,8 @@ export interface ClientCore {
   readonly timers: Timers;
   /** Whether a grant counts only when replicas have it. */
   readonly isReplicated: boolean;
+  /** The message of a grant had not come when a heartbeat asked. */
+  missedMessage(): void;
 }
 
 /** A lock, as its parts use it. */

@@ -40,6 +40,8 @@ interface Parts {
   readonly listening: () => Promise<void> | undefined;
   /** Whether Redis cannot count the channel of this client. */
   readonly isUncounted: () => boolean;
+  /** A message did not come that should have: if none does, the subscription is to be made anew. */
+  readonly missedMessage: () => void;
 }
 
 /** All locks of one client: sends what they ask for together, and gives them their messages. */
@@ -89,6 +91,10 @@ export class Locks implements LockClient {
     const { replicas } = this.parts;
     if (replicas) return void this.beatReplicated(lock, beat, replicas);
     if (this.beating.push({ lock, beat }) === 1) process.nextTick(() => this.sendBeats());
+  }
+
+  missedMessage(): void {
+    this.parts.missedMessage();
   }
 
   message(text: string): void {

@@ -91,6 +91,7 @@ export class RedisLockStore implements LockStore {
       // Messages are only hints, but without them every handoff would wait for a heartbeat. Half of the time is left for the command.
       listening: () => (subscriber.up ? undefined : subscriber.settled(commandTimeout / 2)),
       isUncounted: () => isCluster || subscriber.counted === false,
+      missedMessage: () => void subscriber.check(commandTimeout).catch(() => undefined),
     });
     this.marker.onRefused = (error) => this.locks.refuse(error);
     subscriber.onMessage = (_channel, message) => {

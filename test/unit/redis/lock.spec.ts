@@ -62,6 +62,7 @@ class Scene {
         times: TIMES,
         timers: this.timers,
         isReplicated: false,
+        missedMessage: () => undefined,
         ask: (lock) => lock.sendAsks(),
         beat: () => void (this.beats += 1),
       },
