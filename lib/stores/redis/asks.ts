@@ -84,7 +84,10 @@ export class Asks {
       );
     }
     // Only those that wait count as alive.
-    lock.note(reply, reply.answers.some(([what]) => what === 'line'));
+    lock.note(
+      reply,
+      reply.answers.some(([what]) => what === 'line'),
+    );
     for (const [i, request] of group.entries()) this.apply(request, reply, reply.answers[i] ?? []);
   }
 

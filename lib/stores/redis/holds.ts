@@ -56,9 +56,8 @@ export class Holds {
     if (head && !wanted.includes(head) && head.number >= granted.token) return; // It was told before.
     if (!head || !wanted.includes(head)) {
       // Redis has the batch under the name of a request that is over: its `done` may be under way.
-      this.giveBack(granted.sequences[0]!);
-      for (const request of wanted) if (request) this.lock.askAgain(request);
-      return;
+      this.askAgain(wanted);
+      return this.giveBack(granted.sequences[0]!);
     }
     if (all.length === 1) return this.enterNew(head, granted.token, told);
     this.endBatch();
@@ -81,7 +80,7 @@ export class Holds {
   /** The request has the lock, for what is left of its lease. */
   enter(request: Request, token: number, { since, left, isMessage = false, isConfirmed }: Told): void {
     // Redis has told since that this grant is over.
-    if (token <= request.told) return this.lock.askAgain(request);
+    if (token <= request.told && since.monotonic < request.toldAt) return this.lock.askAgain(request);
     const { lease: usual } = this.lock.client.times;
     const { fixed } = request;
     const valid = left - safetyMargin(fixed ?? usual, left);
@@ -103,7 +102,9 @@ export class Holds {
     request.lease.onRenewingStopped(() => void (request.isStopped = true));
     this.lock.move(request, 'held');
     if (!request.isReported) {
-      const renewal = isMessage ? now + Math.min(FIRST_RENEWAL, remaining / 3) : since.monotonic + Math.min(usual, left) / 3;
+      const renewal = isMessage
+        ? now + Math.min(FIRST_RENEWAL, remaining / 3)
+        : since.monotonic + Math.min(usual, left) / 3;
       this.renewAt = Math.min(this.renewAt, renewal);
     }
     this.endsAt = Math.min(this.endsAt, now + remaining);
@@ -170,7 +171,7 @@ export class Holds {
   endBatch(): void {
     const { batch } = this;
     this.batch = undefined;
-    for (const { request } of batch?.rest ?? []) if (request.state === 'next') this.lock.askAgain(request);
+    this.askAgain(batch?.rest.map(({ request }) => request).filter(({ state }) => state === 'next') ?? []);
   }
 
   /** What a request of the batch waits for: the one that has its turn, and those in front of it. */
@@ -212,6 +213,12 @@ export class Holds {
     }
     void this.lock.done(request.hold);
     this.lock.end(request, 'lease too short');
+  }
+
+  /** They are in line again before the `done` that follows passes the lock on. */
+  private askAgain(requests: readonly (Request | undefined)[]): void {
+    for (const request of requests) if (request) this.lock.askAgain(request);
+    if (requests.length > 0) this.lock.sendAsks();
   }
 
   /** Redis has granted a request that nobody wants any more. */

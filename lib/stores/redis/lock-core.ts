@@ -29,6 +29,8 @@ export interface LockCore {
   held(): Request[];
   /** Lets the client call `sendAsks` when this turn of the event loop has ended. */
   askSoon(): void;
+  /** Sends what is to be asked for. */
+  sendAsks(): void;
   /** A command is under way until `ended` is called. */
   sent(): void;
   ended(): void;
