@@ -19,7 +19,8 @@ export function grantsOf(script: string, { keys, args, reply, published }: Ran):
   if (Array.isArray(reply)) {
     const replies = script === 'heartbeat' ? reply : [reply];
     replies.forEach((one, i) => {
-      const [token, , sequences] = Array.isArray(one) ? (one[2] as string).split(' ') : [];
+      const text = Array.isArray(one) ? one[2] : undefined;
+      const [token, , sequences] = typeof text === 'string' ? text.split(' ') : [];
       if (sequences)
         grants.push({ hash: keys[3 * i]!, client, token: Number(token), sequences: sequences.split(',') });
     });
