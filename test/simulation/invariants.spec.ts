@@ -38,6 +38,7 @@ describe('simulated clients on a simulated Redis', () => {
     });
     expect(failures.map(({ plan, violation }) => ({ seed: plan.seed, ...violation }))).toEqual([]);
     expect(tally.grants).toBeGreaterThan(10 * seeds);
-    expect(tally).toMatchObject({ faults: 0, excusedInversions: 0, excusedOverlaps: 0 });
+    expect(Object.keys(tally).filter((name) => name.startsWith('excused'))).toEqual([]);
+    expect(tally.faults).toBe(0);
   });
 });

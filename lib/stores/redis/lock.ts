@@ -87,7 +87,10 @@ export class Lock implements LockCore, RequestOwner, TimedTask {
   lostByForce(sequence: number, token: number): void {
     // Its grant may still be under way.
     const request = this.requests.get(sequence);
-    if (request) request.told = Math.max(request.told, token);
+    if (request) {
+      request.told = Math.max(request.told, token);
+      request.toldAt = performance.now();
+    }
     const id = this.idOf(sequence);
     for (const held of this.held()) if (held.hold === id) this.holds.lose(held, BY_FORCE);
     this.look();

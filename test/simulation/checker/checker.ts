@@ -61,7 +61,8 @@ export class Checker implements ClientListener {
 
   acked(record: RequestRecord, ahead: number): void {
     this.world.trace(() => `${nameOf(record)} is in line, ${ahead} ahead`);
-    if (record.ackedAt !== undefined) this.findings.violate('exactly-once', `${nameOf(record)} was put in line twice`);
+    if (record.ackedAt !== undefined)
+      this.findings.violate('exactly-once', `${nameOf(record)} was put in line twice`);
     record.ackedAt = this.world.now;
   }
 
@@ -94,7 +95,11 @@ export class Checker implements ClientListener {
           ? 'clock'
           : // An older one may enter late.
             this.excuses.mayOverlap(record, now);
-      this.findings.judge('tokens', excuse, () => `${nameOf(record)} has token ${grant.token}, after ${lock.entered}`);
+      this.findings.judge(
+        'tokens',
+        excuse,
+        () => `${nameOf(record)} has token ${grant.token}, after ${lock.entered}`,
+      );
     }
     lock.entered = grant.token;
     void client;
@@ -108,7 +113,10 @@ export class Checker implements ClientListener {
     this.holdEnded(record);
     const { leaseTime, lapses } = record.planned;
     if (leaseTime === undefined && !lapses && !this.excuses.mayLose(record, now))
-      this.findings.violate('false-alarm', `${nameOf(record)} lost ${record.lock} although nothing was wrong`);
+      this.findings.violate(
+        'false-alarm',
+        `${nameOf(record)} lost ${record.lock} although nothing was wrong`,
+      );
   }
 
   /** The caller gives the lock back; from here on it does not hold. */
@@ -136,13 +144,17 @@ export class Checker implements ClientListener {
       code === 'STORE_UNAVAILABLE' ||
       (isUnconfirmed && this.excuses.protections.confirmsInTime(record.client.index));
     if (isUnanswered && this.plan.faults.length === 0)
-      this.findings.violate('false-alarm', `${nameOf(record)} was refused (${String(error)}) although nothing was wrong`);
+      this.findings.violate(
+        'false-alarm',
+        `${nameOf(record)} was refused (${String(error)}) although nothing was wrong`,
+      );
   }
 
   /** The process is gone, with all its requests and holds. */
   forget(client: SimClient): void {
     for (const { waiting, holds } of this.locks.values()) {
-      for (const set of [waiting, holds]) for (const record of set) if (record.client === client) set.delete(record);
+      for (const set of [waiting, holds])
+        for (const record of set) if (record.client === client) set.delete(record);
     }
   }
 
@@ -186,9 +198,11 @@ export class Checker implements ClientListener {
     const { sha, keys, args, reply } = ran;
     const script = this.scripts.get(sha) ?? '';
     for (const client of this.clients) client.observe(this.world.now);
-    const errors = Array.isArray(reply) ? reply.filter((one) => typeof one === 'string' && /^(NEWER|PROTOCOL)/.test(one)) : [];
+    const errors = Array.isArray(reply)
+      ? reply.filter((one) => typeof one === 'string' && /^(NEWER|PROTOCOL)/.test(one))
+      : [];
     if (reply instanceof RedisError && !REFUSALS.test(reply.text)) errors.push(reply.text);
-    for (const error of errors) this.findings.violate('script-error', `${script}: ${String(error)}`);
+    for (const error of errors) this.findings.violate('script-error', `${script}: ${error as string}`);
     const grants = grantsOf(script, ran);
     for (const { client: id, hash } of grants) {
       const client = this.clientOf(id);
@@ -201,18 +215,32 @@ export class Checker implements ClientListener {
     for (let i = 0; i < keys.length; i += 3) {
       const lock = this.locks.get(keys[i]!);
       const own = script === 'heartbeat' && Array.isArray(reply) ? reply[i / 3] : reply;
-      if (lock) this.afterScriptOn(lock, script, args, grants.filter(({ hash }) => hash === lock.name), own);
+      if (lock)
+        this.afterScriptOn(
+          lock,
+          script,
+          args,
+          grants.filter(({ hash }) => hash === lock.name),
+          own,
+        );
     }
   }
 
-  private afterScriptOn(lock: LockState, script: string, args: readonly string[], grants: readonly ServerGrant[], reply: unknown): void {
+  private afterScriptOn(
+    lock: LockState,
+    script: string,
+    args: readonly string[],
+    grants: readonly ServerGrant[],
+    reply: unknown,
+  ): void {
     const before = lock.data;
     const after = lockData(this.server.redis, lock.name, Math.floor(this.server.micros() / 1000));
     lock.data = after;
     const [named = '', , how] = args;
     const caller = this.clientOf(named.split(':')[0]!);
     const isForce = script === 'done' && how === 'force';
-    if (isForce && !(reply instanceof RedisError)) this.excuses.breaks.push({ kind: 'forced', at: this.world.now, lock: lock.name });
+    if (isForce && !(reply instanceof RedisError))
+      this.excuses.breaks.push({ kind: 'forced', at: this.world.now, lock: lock.name });
     if (isForce) lock.kept.clear();
     this.line.checkGap(lock);
     this.checkData(lock, after);
@@ -220,14 +248,17 @@ export class Checker implements ClientListener {
     const { token } = lock.given;
     const served = grants.flatMap((grant) => this.serve(lock, grant, after, token));
     this.line.checkPlaces(lock, after, script === 'done' && !isForce ? named : '', isForce);
-    const waits = script !== 'done' && Array.isArray(reply) && reply.some((answer) => /^line/.test(String(answer)));
+    const waits =
+      script !== 'done' && Array.isArray(reply) && reply.some((answer) => /^line/.test(String(answer)));
     if (caller && waits) lock.heard.set(caller, this.world.now);
     const [first] = served;
-    for (const record of served) if (record === first || record.planned.share) this.line.checkOrder(lock, record, after);
+    for (const record of served)
+      if (record === first || record.planned.share) this.line.checkOrder(lock, record, after);
     this.checkKept(lock, after);
     this.checkBelieved(lock, after);
     this.line.noteNeed(lock, after);
-    for (const client of this.clients) if (client !== caller) this.commands.reason(client, lock.name, grants.length);
+    for (const client of this.clients)
+      if (client !== caller) this.commands.reason(client, lock.name, grants.length);
   }
 
   /** The server has granted the lock. */
@@ -245,7 +276,11 @@ export class Checker implements ClientListener {
         : this.excuses.clockSet(0, 'clock-back') && this.server.micros() <= before
           ? 'clock'
           : undefined;
-      this.findings.judge('tokens', excuse, () => `the server granted ${lock.name} with ${first} after ${before}`);
+      this.findings.judge(
+        'tokens',
+        excuse,
+        () => `the server granted ${lock.name} with ${first} after ${before}`,
+      );
     }
     lock.given = { token: first <= before ? last : Math.max(lock.given.token, last), at: now };
     return ids.flatMap((id) => {
@@ -263,19 +298,23 @@ export class Checker implements ClientListener {
     if (fault) this.findings.violate('rule', `${lock.name} has holds of ${fault}`);
     const counted = fields.has('mode') ? Number(fields.get('used') ?? 1) : 0;
     const sum = holdings.reduce((total, { share }) => total + weightOf(share), 0);
-    if (counted !== sum && !fields.has('scan')) this.findings.violate('rule', `${lock.name} has ${sum} in its holds, ${counted} in its sum`);
+    if (counted !== sum && !fields.has('scan'))
+      this.findings.violate('rule', `${lock.name} has ${sum} in its holds, ${counted} in its sum`);
     const first = Math.min(...holdings.map(({ ends }) => ends));
     if (holdings.length > 0 && Number(fields.get('end')) > first)
       this.findings.violate('rule', `${lock.name} does not look when its holds end`);
     const expireAt = this.server.redis.keys.get(lock.name)?.expireAt ?? Infinity;
     for (const { ends } of holdings)
-      if (ends > expireAt && ends > now) this.findings.violate('expiry', `${lock.name} expires ${ends - expireAt} ms before a hold of it`);
+      if (ends > expireAt && ends > now)
+        this.findings.violate('expiry', `${lock.name} expires ${ends - expireAt} ms before a hold of it`);
   }
 
   /** A hold is kept until its time, counted from its grant, and no longer. */
   private checkKeep(lock: LockState, id: string, before: LockData | undefined, after: LockData): void {
     // Of a batch, the one that had its turn last.
-    const record = [...this.records.values()].findLast(({ served, grantedAt }) => served?.hold === id && grantedAt !== undefined);
+    const record = [...this.records.values()].findLast(
+      ({ served, grantedAt }) => served?.hold === id && grantedAt !== undefined,
+    );
     const held = before?.holdings.find((one) => one.id === id);
     if (!record || !held || held.ends <= after.now || after.holdings.some((one) => one.id === id)) return;
     const keep = wholeNumber('holdAtLeast', record.planned.holdAtLeast ?? 0) ?? 0;
@@ -283,12 +322,18 @@ export class Checker implements ClientListener {
     const least = Math.min(record.served?.serverTime ?? 0, Math.floor(held.token / 1000)) + keep;
     const wasSet = this.excuses.breaks.some(({ kind }) => kind.startsWith('clock-'));
     if (!found && least > after.now && !wasSet)
-      this.findings.violate('kept', `${lock.name} is passed on ${least - after.now} ms before ${nameOf(record)} lets it`);
+      this.findings.violate(
+        'kept',
+        `${lock.name} is passed on ${least - after.now} ms before ${nameOf(record)} lets it`,
+      );
     if (!found) return;
     this.findings.tally.kept += 1;
     const longest = after.now + keep + 2;
     if ((found.ends < least || found.ends > longest) && !wasSet)
-      this.findings.violate('kept', `${lock.name} is kept until ${found.ends}, not between ${least} and ${longest}`);
+      this.findings.violate(
+        'kept',
+        `${lock.name} is kept until ${found.ends}, not between ${least} and ${longest}`,
+      );
     lock.kept.set(found.id, least);
   }
 
@@ -303,19 +348,20 @@ export class Checker implements ClientListener {
     }
   }
 
-  /** No holder may believe in a hold that the server has ended. Of a batch the server knows the first, or the last that it was told of. */
+  /** No holder may believe in a hold that the server has ended. Of a batch the server has one hold. */
   private checkBelieved(lock: LockState, after: LockData): void {
-    const { now } = this.world;
+    const held = live(after, after.now).filter(({ isKept }) => !isKept);
     for (const record of lock.holds) {
-      const { lease, client, token = Infinity, sequence } = record;
+      const { lease, client, sequence, planned } = record;
       if ((lease?.remaining() ?? 0) <= 0) continue;
-      const isHeld = live(after, after.now).some((one) =>
-        record.planned.share ? one.id === `${client.id}:${sequence}` : one.client === client.id && !one.isKept && one.token <= token,
+      const isHeld = held.some(
+        (one) => one.client === client.id && (!planned.share || one.id === `${client.id}:${sequence}`),
       );
-      if (isHeld) continue;
-      const excuse = this.excuses.mayBeUnknown(record, now);
-      if (excuse) continue;
-      this.findings.violate('self-fence', `${nameOf(record)} believes to hold ${lock.name}, the server does not`);
+      if (isHeld || this.excuses.mayBeUnknown(record, this.world.now)) continue;
+      this.findings.violate(
+        'self-fence',
+        `${nameOf(record)} believes to hold ${lock.name}, the server does not`,
+      );
       this.holdEnded(record);
     }
   }
@@ -325,8 +371,13 @@ export class Checker implements ClientListener {
     if (holding.length < 2 || !conflictOf(holding)) return;
     const [older, newer] = holding.sort((one, other) => one.grantedAt! - other.grantedAt!);
     if (!older || !newer) return;
-    const excuse = this.excuses.mayOverlap(older, this.world.now) ?? this.excuses.mayOverlap(newer, this.world.now);
-    this.findings.judge('overlap', excuse, () => `${nameOf(older)} and ${nameOf(newer)} both hold ${lock.name}`);
+    const excuse =
+      this.excuses.mayOverlap(older, this.world.now) ?? this.excuses.mayOverlap(newer, this.world.now);
+    this.findings.judge(
+      'overlap',
+      excuse,
+      () => `${nameOf(older)} and ${nameOf(newer)} both hold ${lock.name}`,
+    );
     // Said once.
     this.holdEnded(older);
   }

@@ -45,7 +45,8 @@ export class CommandBudget {
     for (const { lock, account } of accounts) {
       account.unanswered += 1;
       const most = 50 + 10 * account.reasons + (this.world.now - account.since) / LEAST_PAUSE;
-      if (account.unanswered > most) this.violate(client, lock, `${account.unanswered} commands without an answer`, most, account);
+      if (account.unanswered > most)
+        this.violate(client, lock, `${account.unanswered} commands without an answer`, most, account);
     }
     return () => {
       const { lease, window } = client.planned.times ?? this.plan;
@@ -54,7 +55,8 @@ export class CommandBudget {
         account.answered += 1;
         const beats = (this.world.now - account.since) / (Math.min(lease, window) / 3);
         const most = 20 + 2 * (account.reasons + beats);
-        if (account.answered > most) this.violate(client, lock, `${account.answered} commands`, most, account);
+        if (account.answered > most)
+          this.violate(client, lock, `${account.answered} commands`, most, account);
       }
     };
   }
@@ -63,14 +65,18 @@ export class CommandBudget {
     const { lease, window, commandTimeout } = client.planned.times ?? this.plan;
     if (Math.min(lease, window, commandTimeout) < SHORTEST_TIME) return;
     account.reasons = Infinity;
-    this.findings.violate('commands', `${client.process.name} sent ${what} of ${lock}, ${Math.floor(most)} at most are called for`);
+    this.findings.violate(
+      'commands',
+      `${client.process.name} sent ${what} of ${lock}, ${Math.floor(most)} at most are called for`,
+    );
   }
 
   private of(client: SimClient, lock: string): Account {
     let locks = this.accounts.get(client);
     if (!locks) this.accounts.set(client, (locks = new Map<string, Account>()));
     let account = locks.get(lock);
-    if (!account) locks.set(lock, (account = { reasons: 4, answered: 0, unanswered: 0, since: this.world.now }));
+    if (!account)
+      locks.set(lock, (account = { reasons: 4, answered: 0, unanswered: 0, since: this.world.now }));
     return account;
   }
 }

@@ -7,7 +7,8 @@ import { Protections } from './protections.js';
 
 /** The server did not keep its side. Of a split, two primaries serve until `until`. */
 export interface ServerBreak {
-  readonly kind: 'data-lost' | 'line-lost' | 'forced' | 'clock-forward' | 'clock-back' | 'failed-over' | 'split';
+  readonly kind:
+    'data-lost' | 'line-lost' | 'forced' | 'clock-forward' | 'clock-back' | 'failed-over' | 'split';
   readonly at: number;
   /** Of which lock; none: of all. */
   readonly lock: string | undefined;
@@ -129,9 +130,14 @@ export class Excuses {
   mayLose({ client, grantedAt = 0, lock }: RequestRecord, now: number): boolean {
     const lease = this.longestRenewed;
     if (!this.protections.renewsInTime(client.index)) return true;
-    if (client.lastMute >= now - lease - 2 * this.commandTimeout || client.lastWallStep >= grantedAt - lease) return true;
+    if (client.lastMute >= now - lease - 2 * this.commandTimeout || client.lastWallStep >= grantedAt - lease)
+      return true;
     return this.breaks.some(
-      (one) => one.kind !== 'clock-back' && one.kind !== 'line-lost' && (one.lock ?? lock) === lock && one.at >= now - 2 * lease,
+      (one) =>
+        one.kind !== 'clock-back' &&
+        one.kind !== 'line-lost' &&
+        (one.lock ?? lock) === lock &&
+        one.at >= now - 2 * lease,
     );
   }
 
@@ -153,9 +159,10 @@ export class Excuses {
     return lastUnreachable >= (record.served?.at ?? 0) - this.recovery();
   }
 
-  private firstLease({ planned, client }: RequestRecord): number {
-    const { lease, window } = client.planned.times ?? this.plan;
-    return planned.leaseTime ?? Math.min(lease, window);
+  /** Of the client that passed the lock on, which may be any. */
+  private firstLease({ planned }: RequestRecord): number {
+    const times = this.plan.clients.map((client) => client.times ?? this.plan);
+    return planned.leaseTime ?? Math.min(...times.map(({ lease, window }) => Math.min(lease, window)));
   }
 
   private get messagesMayBeLost(): boolean {
@@ -203,6 +210,14 @@ export class Excuses {
   longestGap(): number {
     const scheduling = 50 + 5 * this.plan.latency + this.protections.confirmation;
     if (this.kinds.size + this.plan.denied.length === 0) return scheduling;
-    return this.longestLease + this.longestWindow + this.heartbeat + this.recovery() + scheduling + 500 + this.stepped;
+    return (
+      this.longestLease +
+      this.longestWindow +
+      this.heartbeat +
+      this.recovery() +
+      scheduling +
+      500 +
+      this.stepped
+    );
   }
 }

@@ -19,14 +19,21 @@ export function grantsOf(script: string, { keys, args, reply, published }: Ran):
   if (Array.isArray(reply)) {
     const replies = script === 'heartbeat' ? reply : [reply];
     replies.forEach((one, i) => {
-      const [token, , sequences] = Array.isArray(one) ? String(one[2]).split(' ') : [];
-      if (sequences) grants.push({ hash: keys[3 * i]!, client, token: Number(token), sequences: sequences.split(',') });
+      const text = Array.isArray(one) ? one[2] : undefined;
+      const [token, , sequences] = typeof text === 'string' ? text.split(' ') : [];
+      if (sequences)
+        grants.push({ hash: keys[3 * i]!, client, token: Number(token), sequences: sequences.split(',') });
     });
   }
   for (const [channel, text] of published) {
     const [, token, sequences = '', hash] = /^granted (\d+) \d+ ([\d,]+) (.*)$/s.exec(text) ?? [];
     if (hash === undefined) continue;
-    grants.push({ hash, client: channel.slice(channel.lastIndexOf(':') + 1), token: Number(token), sequences: sequences.split(',') });
+    grants.push({
+      hash,
+      client: channel.slice(channel.lastIndexOf(':') + 1),
+      token: Number(token),
+      sequences: sequences.split(','),
+    });
   }
   return grants.sort((one, other) => one.token - other.token);
 }

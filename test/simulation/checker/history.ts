@@ -78,9 +78,9 @@ export function nameOf({ id, client }: RequestRecord): string {
   return `${client.process.name}/r${id}`;
 }
 
-/** Its caller waits no more, though it has not been told yet. Timers are a millisecond early at most. */
+/** Its caller waits no more, though it has not been told yet. Timers are a millisecond early at most, and clocks drift. */
 export function gaveUp({ abortedAt, sentAt, planned }: RequestRecord, now: number): boolean {
-  return abortedAt !== undefined || now > sentAt + planned.waitTime - 1;
+  return abortedAt !== undefined || now > sentAt + planned.waitTime * (1 - 1e-4) - 1;
 }
 
 /** What kind of error a caller got. */
@@ -97,4 +97,11 @@ export interface Violation {
 /** Counts of a run, added up over seeds. */
 export type Tally = Record<Counted, number>;
 type Counted =
-  'grants' | 'requests' | 'commands' | 'faults' | 'lost' | 'kept' | 'worstGap' | `excused ${'order' | 'overlap' | 'tokens'}: ${Excuse}`;
+  | 'grants'
+  | 'requests'
+  | 'commands'
+  | 'faults'
+  | 'lost'
+  | 'kept'
+  | 'worstGap'
+  | `excused ${'order' | 'overlap' | 'tokens'}: ${Excuse}`;

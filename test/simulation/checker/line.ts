@@ -37,7 +37,7 @@ export class Line {
         record.lostPlace = undefined;
         record.served = undefined;
       } else if (served && !held.has(served.hold)) {
-        record.lostPlace = this.whyEnded(lock, record, isForce || leaves === served.hold);
+        record.lostPlace = this.whyEnded(lock, record, isForce);
         record.served = undefined;
       } else if (record.ackedAt !== undefined && !served && !record.lostPlace && !gaveUp(record, now)) {
         record.lostPlace = this.whyDropped(lock, record);
@@ -46,14 +46,17 @@ export class Line {
   }
 
   /** Its client has not learned of a grant that is over now. */
-  private whyEnded(lock: LockState, record: RequestRecord, isEnded: boolean): Excuse | undefined {
+  private whyEnded(lock: LockState, record: RequestRecord, isForce: boolean): Excuse | undefined {
     const { together = 1, at = 0 } = record.served ?? {};
     if (together > 1) return 'batch';
-    if (isEnded) return 'batch';
+    if (isForce) return 'batch';
     if (this.excuses.dataLost(lock.name, record.sentAt, this.world.now)) return 'data';
     if (this.excuses.clockSet(at, 'clock-forward')) return 'clock';
     if (this.excuses.mayMissGrant(record)) return 'unreachable';
-    this.findings.violate('dropped', `the grant of ${nameOf(record)} ended before its client could learn of it`);
+    this.findings.violate(
+      'dropped',
+      `the grant of ${nameOf(record)} ended before its client could learn of it`,
+    );
     return undefined;
   }
 
@@ -86,11 +89,20 @@ export class Line {
       if (other.ackedAt === undefined || other.ackedAt >= record.sentAt || gaveUp(other, now)) continue;
       if (!other.client.process.alive || this.excuses.isTooShort(other)) continue;
       const why = this.whyPassed(lock, other, record, after);
-      this.findings.judge('order', why, () => `${nameOf(record)} was granted ${lock.name} before ${nameOf(other)}`);
+      this.findings.judge(
+        'order',
+        why,
+        () => `${nameOf(record)} was granted ${lock.name} before ${nameOf(other)}`,
+      );
     }
   }
 
-  private whyPassed(lock: LockState, other: RequestRecord, record: RequestRecord, after: LockData): Excuse | undefined {
+  private whyPassed(
+    lock: LockState,
+    other: RequestRecord,
+    record: RequestRecord,
+    after: LockData,
+  ): Excuse | undefined {
     const id = this.idOf(other);
     if (other.lostPlace) return other.lostPlace;
     if (this.excuses.dataLost(lock.name, other.sentAt, this.world.now)) return 'data';
@@ -125,7 +137,10 @@ export class Line {
     const gap = now - Math.max(neededSince, this.excuses.quietSince(this.clients, now));
     if (gap <= this.excuses.longestGap()) return;
     lock.neededSince = undefined;
-    this.findings.violate('lost-wake-up', `${lock.name} was free for ${gap.toFixed(0)} ms while a request waited for it`);
+    this.findings.violate(
+      'lost-wake-up',
+      `${lock.name} was free for ${gap.toFixed(0)} ms while a request waited for it`,
+    );
   }
 
   private listens(client: SimClient): boolean {

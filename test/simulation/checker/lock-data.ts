@@ -33,8 +33,16 @@ export function lockData(redis: MiniRedis, name: string, now: number): LockData 
   const fields = hash instanceof Map ? new Map(hash) : new Map<string, string>();
   const line = redis.keys.get(`${name}:queue`)?.content;
   const names = line instanceof SortedSet ? line.range(0, -1) : [];
-  const holdings = [...fields].flatMap(([field, value]) => (field.startsWith('h:') ? readHolding(field, value) : []));
-  return { now, fields, holdings, queue: names.map(idOf), next: names[0] === undefined ? undefined : shareOf(names[0].split(":")[2] ?? "") };
+  const holdings = [...fields].flatMap(([field, value]) =>
+    field.startsWith('h:') ? readHolding(field, value) : [],
+  );
+  return {
+    now,
+    fields,
+    holdings,
+    queue: names.map(idOf),
+    next: names[0] === undefined ? undefined : shareOf(names[0].split(':')[2] ?? ''),
+  };
 }
 
 /** Those whose leases have not ended. */
@@ -74,7 +82,14 @@ function readHolding(field: string, value: string): Holding {
   const [ends, token, about = ''] = value.split(' ');
   const [terms = ''] = about.split(':');
   const isKept = id.startsWith('-');
-  return { id, client: id.replace('-', '').split(':')[0]!, isKept, ends: Number(ends), token: Number(token), share: shareOf(terms) };
+  return {
+    id,
+    client: id.replace('-', '').split(':')[0]!,
+    isKept,
+    ends: Number(ends),
+    token: Number(token),
+    share: shareOf(terms),
+  };
 }
 
 function idOf(name: string): string {

@@ -61,6 +61,7 @@ export class MiniRedis {
   private published: [string, string][] = [];
   /** The time is taken once for a command; a script sees the same. */
   private micros = 0;
+  private clock = 0;
 
   constructor(private readonly options: MiniRedisOptions) {
     lua ??= new LuaRuntime();
@@ -88,7 +89,8 @@ export class MiniRedis {
   execute(name: string, args: string[]): Reply {
     const clock = this.options.clock();
     // A real server does not run two commands in the same microsecond.
-    this.micros = clock === Math.floor(this.micros) ? this.micros + 1 : clock;
+    this.micros = clock === this.clock ? this.micros + 1 : clock;
+    this.clock = clock;
     return this.run(name, args);
   }
 

@@ -121,7 +121,8 @@ export class ClientLoader {
       resolveOptions: options['resolveOptions'] as typeof resolveOptions,
       scripts: this.scripts,
       nameScripts: (...given) => {
-        for (const { name, sha1 } of Object.values(commands.scriptsOf(...given))) this.scripts.set(sha1, name);
+        for (const { name, sha1 } of Object.values(commands.scriptsOf(...given)))
+          this.scripts.set(sha1, name);
       },
       runIn: (other, random) => {
         process = other;

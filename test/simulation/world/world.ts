@@ -49,7 +49,11 @@ export class World {
     return new Promise((resolve) => {
       let sameInstant = 0;
       const step = (): void => {
-        this.afterEach?.();
+        try {
+          this.afterEach?.();
+        } catch (error) {
+          this.crash = error;
+        }
         for (;;) {
           const next = this.heap.peek();
           if (this.crash !== undefined || !next || next.at > end || stop()) {
@@ -68,20 +72,16 @@ export class World {
           this.now = next.at;
           this.count += 1;
           if (this.count > MOST_IN_ALL) this.crash = new Error('storm: too much happens');
-          if (!process) {
+          if (process && !process.takes(next)) continue;
+          if (process) next.run = undefined;
+          try {
             run();
-            continue;
+          } catch (error) {
+            this.crash = error;
           }
-          if (process.takes(next)) {
-            next.run = undefined;
-            try {
-              run();
-            } catch (error) {
-              this.crash = error;
-            }
-            setImmediate(step);
-            return;
-          }
+          if (!process) continue;
+          setImmediate(step);
+          return;
         }
       };
       setImmediate(step);
