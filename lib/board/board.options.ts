@@ -27,7 +27,9 @@ const KNOWN: readonly string[] = ['path', 'guards', 'unguarded', 'readOnly', 'na
 export function checkBoardOptions(options: FairLockBoardOptions): void {
   for (const option of Object.keys(options)) {
     if (!KNOWN.includes(option)) {
-      refuse(`Unknown FairLockBoardModule option ${JSON.stringify(option)}. The options are: ${KNOWN.join(', ')}.`);
+      refuse(
+        `Unknown FairLockBoardModule option ${JSON.stringify(option)}. The options are: ${KNOWN.join(', ')}.`,
+      );
     }
   }
   const { path, guards = [], unguarded, readOnly } = options;

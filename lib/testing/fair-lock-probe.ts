@@ -152,7 +152,9 @@ export class FairLockProbe {
         options,
       );
       if (refusal.pending()) {
-        fail(`The call ended${how ?? ''} without requesting the lock ${quote(key)}, so there was nothing to fail.`);
+        fail(
+          `The call ended${how ?? ''} without requesting the lock ${quote(key)}, so there was nothing to fail.`,
+        );
       }
     } finally {
       refusal.withdraw();
@@ -239,7 +241,8 @@ export class FairLockProbe {
   private describeLine(key: string): string {
     const waiters = this.store.waiters(key);
     const others = this.store.keysWaitedFor().filter((other) => other !== key);
-    const line = waiters.length === 0 ? 'none are waiting' : `${waiters.length} waiting: ${waiters.join(', ')}`;
+    const line =
+      waiters.length === 0 ? 'none are waiting' : `${waiters.length} waiting: ${waiters.join(', ')}`;
     return others.length === 0 ? line : `${line}. Others are waiting for ${others.map(quote).join(', ')}`;
   }
 }

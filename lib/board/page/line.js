@@ -26,9 +26,7 @@ export function lineView({ key, line, readOnly, overview }, actions) {
   return [
     h('p', { class: 'back' }, h('a', { href: '#/' }, '← All locks')),
     h('h1', { class: 'key' }, key),
-    line
-      ? picture(line, overview, readOnly, actions)
-      : h('p', { class: 'empty' }, 'Waiting for Redis …'),
+    line ? picture(line, overview, readOnly, actions) : h('p', { class: 'empty' }, 'Waiting for Redis …'),
   ];
 }
 

@@ -16,8 +16,7 @@ export function locksView(state, actions) {
   const { overview, filter } = state;
   const wanted = filter.trim().toLowerCase();
   const fits = ({ key, holder }) =>
-    wanted === '' ||
-    `${key} ${holder ? who(holder) : ''}`.toLowerCase().includes(wanted);
+    wanted === '' || `${key} ${holder ? who(holder) : ''}`.toLowerCase().includes(wanted);
   const locks = overview.locks.filter(fits);
   const longest = Math.max(1, ...locks.map(({ longestWait }) => longestWait));
   return [

@@ -18,9 +18,7 @@ export const doctor: Command = async ({ locks, args, print }) => {
   if (args.json) print({ processes: processes.length, found });
   else {
     print(processesText(overview));
-    print(
-      found.length === 0 ? 'No problems found.' : found.map((one) => `- ${printable(one)}`).join('\n'),
-    );
+    print(found.length === 0 ? 'No problems found.' : found.map((one) => `- ${printable(one)}`).join('\n'));
   }
   return found.length === 0 ? EXIT.done : EXIT.trouble;
 };

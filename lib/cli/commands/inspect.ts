@@ -45,12 +45,7 @@ function keptText({ who, token, left }: KeptLock): string[] {
 }
 
 function sharedText({ holders, used, limit }: LockSnapshot): string[] {
-  const rows = holders.map(({ who, heldFor, share, id = '' }) => [
-    who,
-    time(heldFor),
-    shareText(share),
-    id,
-  ]);
+  const rows = holders.map(({ who, heldFor, share, id = '' }) => [who, time(heldFor), shareText(share), id]);
   const taken = limit === undefined ? count(holders.length, 'read') : `${used} of ${limit} permits are taken`;
   return [`shared   ${taken}`, '', table(['HOLDER', ' HELD FOR', '', 'ID'], rows), ''];
 }

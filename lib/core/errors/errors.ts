@@ -32,8 +32,7 @@ export class LockNotHeldError extends FairLockError {
   constructor(readonly key: string) {
     super({
       message: 'The lock is not held.',
-      details:
-        `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.`,
+      details: `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.`,
       status: 500,
     });
   }

@@ -3,9 +3,7 @@ import { shown } from '../errors/text.js';
 
 /** @throws LockConfigurationError: `what` must be something other than what was given */
 export function refuseValue(what: string, expected: string, given: unknown): never {
-  throw new LockConfigurationError(
-    `${what} must be ${expected}; it is ${shown(given)}.`,
-  );
+  throw new LockConfigurationError(`${what} must be ${expected}; it is ${shown(given)}.`);
 }
 
 /**

@@ -27,9 +27,12 @@ export class TimeoutWarnings {
     this.last.set(key, { at, unsaid: 0 });
     const unsaid = last?.unsaid ?? 0;
     const more = unsaid === 0 ? '' : ` (and ${unsaid} more since the last such warning)`;
-    this.warn(
-      `${error.code}${more}: ${error.details}`,
-      { key, label: call.options.label, waitTime, unsaid, ...blockedBy },
-    );
+    this.warn(`${error.code}${more}: ${error.details}`, {
+      key,
+      label: call.options.label,
+      waitTime,
+      unsaid,
+      ...blockedBy,
+    });
   };
 }

@@ -211,9 +211,7 @@ export class LockedMethod {
         'onModuleInit(), or later.'
       : 'on an instance that Nest did not create, so no lock was injected. Let Nest create the class, as a provider or controller ' +
         '(in a test: FairLockTestingModule.forRoot() of nestjs-fair-lock/testing), and call the method on that instance.';
-    throw new LockConfigurationError(
-      `${this.where} is locked by @FairLocked, but was called ${why}`,
-    );
+    throw new LockConfigurationError(`${this.where} is locked by @FairLocked, but was called ${why}`);
   }
 
   private refuseResult(why: string, result?: unknown): never {

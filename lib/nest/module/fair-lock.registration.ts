@@ -44,7 +44,9 @@ export class FairLockRegistration {
 
   createService(): FairLockService {
     const { options, logger } = this;
-    const store = this.createStore(options, (message) => logger.warn(withPage(message + this.noteOnAddress, 'redis-setup')));
+    const store = this.createStore(options, (message) =>
+      logger.warn(withPage(message + this.noteOnAddress, 'redis-setup')),
+    );
     this.store = store;
     this.engine = new LockEngine(
       store,

@@ -119,7 +119,13 @@ const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: stri
     'the cluster does not currently serve this slot',
   ],
   [/BUSY/, 'busy', 'none', 'time', 'Redis is busy with another script'],
-  [/max number of clients/, 'unreachable', 'none', 'time', 'Redis has reached its connection limit (maxclients)'],
+  [
+    /max number of clients/,
+    'unreachable',
+    'none',
+    'time',
+    'Redis has reached its connection limit (maxclients)',
+  ],
   [CREDENTIALS, 'wrong-credentials', 'none', 'operator', REFUSED_CREDENTIALS],
   [/isn't writeable|Cluster isn't ready|enableOfflineQueue/, 'unreachable', 'none', 'time', NO_CONNECTION],
 ];
