@@ -107,7 +107,7 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     return this.granted.release(this.keep);
   }
 
-  /** `maxHold` has elapsed: stops renewing, so that a hung section cannot hold for ever. */
+  /** `maxHold` has elapsed: stops renewing, so that a hung section cannot hold forever. */
   onDue(): void {
     this.pastMaxHold = true;
     const why = `it was held for longer than maxHold (${this.call.options.maxHold} ms)`;

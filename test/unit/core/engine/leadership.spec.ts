@@ -451,6 +451,6 @@ describe('leaders and followers', () => {
     await follower.stop();
     const other = b.engine.service.acquire('k', { waitTime: 80 });
     await expect(other).rejects.toThrow();
-    expect(b.warnings[0]).toMatch(/^A request for the lock "k" has waited/);
+    expect(b.warnings[0]).toMatch(/^A request for the lock "k" by \S+ has waited/);
   });
 });

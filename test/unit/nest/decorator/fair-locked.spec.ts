@@ -269,7 +269,7 @@ describe('@FairLocked', () => {
       refused(
         () => Locked('order', { owner: 'all' }),
         LockConfigurationError,
-        "no option 'owner' of @FairLocked",
+        "Unknown @FairLocked option 'owner'",
       );
     });
 

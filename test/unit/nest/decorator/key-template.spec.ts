@@ -105,7 +105,7 @@ describe('a key template', () => {
     expect(() => parse([42])).toThrow('The lock key of OrdersService.pay is 42; it must be a string.');
     for (const none of [null, 5, {}, []]) {
       expect(() => parse(none)).toThrow(
-        'The lock key of OrdersService.pay must be a string, or a list of at least one string.',
+        'The lock key of OrdersService.pay must be a string or a non-empty list of strings.',
       );
     }
   });
@@ -134,7 +134,7 @@ describe('a key template', () => {
     const message = 'This request does not give its lock a usable key: it is empty.';
     const refused: unknown = expect.objectContaining({ status: 400, message });
     expect(() => render({ params: { id: '' } })).toThrow(refused as Error);
-    expect(detailsOf(() => checkMadeKeys(['a', ''], OF_REQUEST))).toContain('made an array');
+    expect(detailsOf(() => checkMadeKeys(['a', ''], OF_REQUEST))).toContain('returned an array');
     expect(detailsOf(() => checkMadeKeys('', OF_REQUEST))).toContain('made an empty string');
   });
 

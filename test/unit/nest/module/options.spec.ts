@@ -75,7 +75,7 @@ describe('the options', () => {
     const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const warnings = (given: FairLockModuleOptions): unknown => {
       const createStore: StoreFactory = (_, onWarning) => {
-        onWarning('Redis did not answer.');
+        onWarning('Redis did not answer. See nestjs-fair-lock/docs/redis-setup.md.');
         return new MemoryLockStore();
       };
       new FairLockRegistration('default', given, createStore).createService();
@@ -84,9 +84,11 @@ describe('the options', () => {
     expect(warnings({})).toBe(
       'Redis did not answer. Using redis://localhost:6379 because neither the redis option nor REDIS_URL is set. See nestjs-fair-lock/docs/redis-setup.md.',
     );
-    expect(warnings({ redis: 'redis://h' })).toBe('Redis did not answer.');
+    expect(warnings({ redis: 'redis://h' })).toBe(
+      'Redis did not answer. See nestjs-fair-lock/docs/redis-setup.md.',
+    );
     process.env['REDIS_URL'] = 'redis://cache:6380';
-    expect(warnings({})).toBe('Redis did not answer.');
+    expect(warnings({})).toBe('Redis did not answer. See nestjs-fair-lock/docs/redis-setup.md.');
     warned.mockRestore();
   });
 
