@@ -55,13 +55,14 @@ export class Holds {
     const [head] = all;
     // A batch that was told before may still be held under the name of its first request.
     if (this.batch?.head.sequence === granted.sequences[0]) return;
-    if (!head) {
+    if (head && !wanted.includes(head) && head.number >= granted.token) return; // So may a single grant.
+    if (!head || !wanted.includes(head)) {
       // Redis has the grant under the name of a request that is over: its `done` may be under way. Those behind it ask again first.
       this.askAgain(wanted);
       return this.giveBack(granted.sequences[0]!);
     }
-    // Such a grant was told before, or Redis has told since that it is over.
-    if (!wanted.includes(head) || granted.token <= head.told) return;
+    // Redis has told since that this grant is over.
+    if (granted.token <= head.told) return;
     if (all.length === 1) return this.enterNew(head, granted.token, told);
     this.endBatch();
     const rest = all.flatMap((request, i) =>

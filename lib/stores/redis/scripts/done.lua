@@ -11,9 +11,9 @@
 -- Returns 1: it held the lock alone, and nobody waits
 --       or a reply (includes/reply.lua) with one answer: held, line N, or none; after it, for 'why', the blocker
 -- Errors NEWER, PROTOCOL before any write
--- The usual case: the only holder ends, nobody waits or has waited. The hash of such a lock has five fields.
+-- The usual case: the only holder ends, nobody waits. The hash of such a lock has five fields.
 if #ARGV == 1 and redis.call('HLEN', KEYS[1]) == 5 and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1
-  and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
+  and redis.call('EXISTS', KEYS[2]) == 0 then
   redis.call('DEL', KEYS[1])
   return 1
 end

@@ -439,7 +439,7 @@ close(lock)
 return reply(lock, client, answers)`] as const;
 
 export const done = ['done', 3, `if #ARGV == 1 and redis.call('HLEN', KEYS[1]) == 5 and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1
-and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
+and redis.call('EXISTS', KEYS[2]) == 0 then
 redis.call('DEL', KEYS[1])
 return 1
 end`, numberPart1, lockPart2, termsPart1, holdersPart1, strictPart1, passPart1, replyPart1, `local MANY = 100
