@@ -61,7 +61,7 @@ const rows = () => page.locator('.rows li');
 test('shows the lock with the longest wait first, its holder and how many wait', async () => {
   await openBoard();
   const first = await rows().first().innerText();
-  expect(first).toMatch(/order:4711\s+web-1:4001\s+OrdersService\.pay\s+12 s\s+8\s+11 s/);
+  expect(first).toMatch(/order:4711\s+web-1\/4001\/OrdersService\.pay\s+12 s\s+8\s+11 s/);
   expect(await rows().count()).toBe(5);
   expect(complaints).toEqual([]);
 });
@@ -69,7 +69,7 @@ test('shows the lock with the longest wait first, its holder and how many wait',
 test('follows what happens without being reloaded', async () => {
   await openBoard();
   board.locks.overview = { ...shopLocks(), locks: [] };
-  await page.getByText('No lock is held, and no call waits for one.').waitFor();
+  await page.getByText('No lock is held, and no call is waiting for one.').waitFor();
 });
 
 test('shows a thousand locks in their order, which may be turned round, and waiters up to 500', async () => {
@@ -105,8 +105,8 @@ test('shows one lock as its line: the lease of the holder, then the waiters in t
   await page.getByText('20 s left').waitFor();
   const waiters = await page.locator('.queue li').allInnerTexts();
   expect(waiters).toHaveLength(2);
-  expect(waiters[0]).toMatch(/^1\s+web-2:4002\s+AccountsService\.transfer\s+holds account:7\s+5\.7 s/);
-  expect(waiters[1]).toMatch(/^2\s+web-5:4005\s+AccountsService\.close\s+holds stock:lamp\s+2\.1 s/);
+  expect(waiters[0]).toMatch(/^1\s+web-2\/4002\/AccountsService\.transfer\s+holds account:7\s+5\.7 s/);
+  expect(waiters[1]).toMatch(/^2\s+web-5\/4005\/AccountsService\.close\s+holds stock:lamp\s+2\.1 s/);
 });
 
 test('does not show as free the time before it was opened', async () => {
@@ -139,12 +139,12 @@ test('shows a shared lock with each of its holders, how much is taken, and how e
   await page.getByText('4 of 5 permits taken').waitFor();
   const texts = (selector: string): Promise<string[]> => page.locator(selector).allInnerTexts();
   expect(await texts('.card.shared li')).toEqual([
-    expect.stringMatching(/^web-1:71\s+Supplier\.order\s+3 of 5\s+9\.0 s\s+Force release …$/),
-    expect.stringMatching(/^web-1:72\s+Supplier\.order\s+1 of 5\s+9\.0 s\s+Force release …$/),
+    expect.stringMatching(/^web-1\/71\/Supplier\.order\s+3 of 5\s+9\.0 s\s+Force release …$/),
+    expect.stringMatching(/^web-1\/72\/Supplier\.order\s+1 of 5\s+9\.0 s\s+Force release …$/),
   ]);
   expect((await texts('.queue li')).slice(2)).toEqual([
-    expect.stringMatching(/^1\s+web-2:73\s+Supplier\.order\s+2 of 5\s+800 ms$/),
-    expect.stringMatching(/^2\s+web-2:74\s+Supplier\.list\s+reads\s+700 ms$/),
+    expect.stringMatching(/^1\s+web-2\/73\/Supplier\.order\s+2 of 5\s+800 ms$/),
+    expect.stringMatching(/^2\s+web-2\/74\/Supplier\.list\s+reads\s+700 ms$/),
   ]);
   await page.getByRole('button', { name: 'Force release …' }).last().click();
   await page.getByLabel('Type the process number 72 to confirm').fill('71');
@@ -167,14 +167,14 @@ test('shows waiters whose process gives no sign of life, and the holder that onl
     queueLength: 4_000,
   });
   await page.goto(`${board.url}/locks#/lock/dead`);
-  await page.getByText('no sign of life, passed over').waitFor();
-  expect(await page.locator('.card.holder').innerText()).toMatch(/web-9:77\s+Job\.run/);
+  await page.getByText('no sign of life, skipped').waitFor();
+  expect(await page.locator('.card.holder').innerText()).toMatch(/web-9\/77\/Job\.run/);
   expect(await page.locator('.line').innerText()).toContain('and 3,999 more behind them');
 });
 
 test('names silent processes, and draws a cycle in red', async () => {
   await openBoard({ at: '#/processes' });
-  expect(await page.locator('tr.silent').innerText()).toMatch(/web-6:4006\s+did not answer/);
+  expect(await page.locator('tr.silent').innerText()).toMatch(/web-6\/4006\s+did not answer/);
   await page.getByText('1 cycle of sections that wait for each other.').getByRole('link').click();
   await page.locator('.graph').waitFor();
   expect(await page.locator('.node.red .name').allTextContents()).toEqual(
@@ -183,7 +183,7 @@ test('names silent processes, and draws a cycle in red', async () => {
   expect(await page.locator('.edge.red').count()).toBe(2);
   expect(await page.locator('.edge:not(.red)').count()).toBe(2);
   expect(await page.locator('.cycle li').first().innerText()).toMatch(
-    /web-2:4002\s+AccountsService\.transfer\s+holds\s+account:7\s+and waits for\s+account:9/,
+    /web-2\/4002\/AccountsService\.transfer\s+holds\s+account:7\s+and waits for\s+account:9/,
   );
 });
 
@@ -212,14 +212,12 @@ test('while Redis is away, says that what is shown is old, and is live again by 
   await openBoard();
   board.locks.failure = new LockStoreUnavailableError(
     'unreachable',
-    'The lock store could not serve: there is no connection to Redis. The lock was not taken.',
+    'Redis could not serve the lock: there is no connection to Redis. The lock was not taken.',
     undefined,
-    'The lock store could not serve: there is no connection to Redis.',
+    'Redis could not serve the lock: there is no connection to Redis.',
   );
   // Here no lock was to be taken.
-  const trouble = page.getByText(
-    'there is no connection to Redis. This page shows the last data that arrived.',
-  );
+  const trouble = page.getByText('there is no connection to Redis. This page shows the last data received.');
   await trouble.waitFor();
   await page.getByText('Not live', { exact: true }).waitFor();
   board.locks.failure = undefined;

@@ -24,12 +24,12 @@ describe('a server that refuses the credentials', () => {
     ['no password', ''],
   ])('for %s: start and requests say so, without the password', async (_, credentials) => {
     const client = await clients.start(server.url.replace('redis://', `redis://${credentials}`));
-    expect(client.warnings.join()).toMatch(/refuses the credentials/);
+    expect(client.warnings.join()).toMatch(/rejects the credentials/);
     const refused = await client.service.acquire('a').catch((error: unknown) => error);
     expect(refused).toMatchObject({
       code: 'STORE_UNAVAILABLE',
       failure: 'wrong-credentials',
-      details: expect.stringMatching(/refuses the credentials.*check user name and password/) as unknown,
+      details: expect.stringMatching(/rejects the credentials.*check user name and password/) as unknown,
     });
     expect(JSON.stringify([refused, client.warnings]) + String(refused)).not.toContain('s3cret');
   });

@@ -104,7 +104,7 @@ describe('the redisson store at its start', () => {
       await scene.client({ redis: await userWith('+@all', '-lpos', '-publish', '~*', '&*') });
       await scene.client({ redis: await userWith('+@all', '~order:*', '&*') });
       await scene.client({ redis: await userWith('+@all', '~*', '&other:*') });
-      expect(scene.warnings[0]).toMatch(/lacks rights.*\+lpos, \+publish.*docs\/redisson\.md/);
+      expect(scene.warnings[0]).toMatch(/lacks permissions.*\+lpos, \+publish.*docs\/redisson\.md/);
       expect(scene.warnings[1]).toContain('~redisson_lock_*');
       expect(scene.warnings[2]).toContain('&redisson_lock__channel:*');
       expect(scene.warnings.join()).not.toContain('secret');

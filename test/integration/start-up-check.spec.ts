@@ -70,7 +70,7 @@ describe('at start an operator is told', () => {
     const { port } = silent.address() as AddressInfo;
     try {
       expect(await warnings(`redis://127.0.0.1:${port}`)).toMatch(
-        /^Redis did not answer within \d+ ms at start \(it accepts connections: it loads its data, or is stopped\)\./,
+        /^Redis did not respond within \d+ ms at startup \(it accepts connections: it is loading its data, or is stopped\)\./,
       );
     } finally {
       silent.close();
@@ -79,14 +79,14 @@ describe('at start an operator is told', () => {
 
   test('that a user may not ask for INFO, and nothing of a version that is then not known', async () => {
     const reported = await warnings(await userWith('+@all', '-info', '~start-up:*', '&start-up:*'));
-    expect(reported).toMatch(/lacks rights.*\+info/);
+    expect(reported).toMatch(/lacks permissions.*\+info/);
     expect(reported).not.toContain('too old');
   });
 
   test('which command the server does not know, where commands were renamed', async () => {
     const renamed = await startRedisServer({ config: { 'rename-command': 'EVALSHA ""' } });
     try {
-      expect(await warnings(renamed.url)).toMatch(/lacks rights that the lock needs: \+evalsha\./);
+      expect(await warnings(renamed.url)).toMatch(/lacks permissions that the lock needs: \+evalsha\./);
     } finally {
       await renamed.stop();
     }
@@ -102,7 +102,7 @@ describe('at start an operator is told', () => {
       expect(told).toMatch(/did not answer .* \(it does not know INFO, .* `enableReadyCheck: false`/);
       const { service, warnings: reported } = await clients.start(() => renamedClient(renamed.port));
       await service.withLock('k', () => undefined);
-      expect(reported.join()).toMatch(/lacks rights that the lock needs: \+info\./);
+      expect(reported.join()).toMatch(/lacks permissions that the lock needs: \+info\./);
     } finally {
       await clients.close();
       await renamed.stop();
@@ -131,7 +131,7 @@ describe('at start an operator is told', () => {
     const reported = await warnings(
       await userWith('+@all', '-zadd', '-publish', '~start-up:*', '&start-up:*'),
     );
-    expect(reported).toMatch(/lacks rights.*\+zadd, \+publish/);
+    expect(reported).toMatch(/lacks permissions.*\+zadd, \+publish/);
     expect(reported).not.toContain('secret');
   });
 });

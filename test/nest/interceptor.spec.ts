@@ -301,6 +301,6 @@ test('a malformed template of an interceptor is refused at once', () => {
 
 test('an option of an interceptor that does not exist is refused at once', () => {
   expect(() => FairLockInterceptor.for('cart', { timeout: 3 } as object)).toThrow(
-    "There is no option 'timeout' of FairLockInterceptor. The options are: waitTime, leaseTime,",
+    "Unknown FairLockInterceptor option 'timeout'. The options are: waitTime, leaseTime,",
   );
 });

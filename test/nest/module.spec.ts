@@ -313,7 +313,7 @@ describe('FairLockModule', () => {
       .setLogger(recorder)
       .compile();
     expect(recorder.lines).toEqual([
-      expect.stringMatching(/^\[FairLock:billing\] waitTime \(5000 ms\) is not above .* \(40000 ms\)/),
+      expect.stringMatching(/^\[FairLock:billing\] waitTime \(5000 ms\) does not exceed .* \(40000 ms\)/),
     ]);
     await module.close();
   });
@@ -328,7 +328,7 @@ describe('FairLockModule', () => {
     try {
       await module.init();
       expect(recorder.lines.join()).toContain(
-        'Redis did not answer within 1000 ms at start (connect ECONNREFUSED 127.0.0.1:1).',
+        'Redis did not respond within 1000 ms at startup (connect ECONNREFUSED 127.0.0.1:1).',
       );
       expect(recorder.lines.join()).not.toContain('s3cret');
       await expect(module.get(FairLockService).acquire('x')).rejects.toMatchObject({

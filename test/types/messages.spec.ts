@@ -112,7 +112,7 @@ const CASES: readonly (readonly [decorated: string, sentence: string])[] = [
   ],
   [
     `@FairLocked('a', { onTimeout: () => 'x' }) async m() { return 1; }`,
-    'the onTimeout function returns something else than the method',
+    'the onTimeout function returns something other than the method',
   ],
   [
     `<T extends { id: string }> { @FairLocked('a:<0.nope>') async m(o: T) { return o; } }`,

@@ -45,7 +45,7 @@ export class LockEngine implements ObservableEngine {
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
     const reporter = new Reporter(self, waits, grants);
     const observer = new Observer(store, (query) => reporter.report(query));
-    watchForSlow(defaults, timers, waits, grants, observer);
+    watchForSlow(defaults, timers, waits, grants, observer, self);
     this.service = new FairLockService({ store, defaults, grants, acquirer, observer, shutdown, timers });
     this.timers = timers;
     this.grants = grants;

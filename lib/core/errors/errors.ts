@@ -200,7 +200,7 @@ export class LockConfigurationError extends FairLockError {
   }
 }
 
-/** The application is closing: it takes no new locks, all waiters leave their lines, and finally all holders are asked to stop. */
+/** The application is closing: new requests are refused, all waiters leave their lines, and finally all holders are asked to stop. */
 export class LockShuttingDownError extends FairLockError {
   static readonly code = 'SHUTTING_DOWN';
   readonly code = LockShuttingDownError.code;

@@ -8,7 +8,7 @@ const USE_ANOTHER = 'Leave that section first, or use another key.';
  * else (undefined) one after the other.
  *
  * @param inside as what the hold was asked for
- * @throws LockDeadlockError if it would wait for its own flow for ever
+ * @throws LockDeadlockError if it would wait for its own flow forever
  */
 export function shareInside(
   key: string,

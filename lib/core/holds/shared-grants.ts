@@ -115,7 +115,7 @@ export class SharedGrant implements Linked<SharedGrant>, TimedTask {
     return this.granted.release(this.keep);
   }
 
-  /** `maxHold` has elapsed: stops renewing, so that a hung section cannot hold for ever. Or the bound of its lease has. */
+  /** `maxHold` has elapsed: stops renewing, so that a hung section cannot hold forever. Or the bound of its lease has. */
   onDue(): void {
     const { maxHold, leaseTime = Infinity } = this.call.options;
     if (this.isBounded && leaseTime <= maxHold) {

@@ -1,5 +1,7 @@
 import type { SharedGrant, SharedGrants } from '../holds/shared-grants.js';
 import type { EngineDefaults } from '../options/acquire-options.js';
+import { clientName } from '../port/client-name.js';
+import type { ClientIdentity } from '../port/lock-overview.js';
 import { emit } from '../diagnostics/diagnostics.js';
 import type { Observer } from './observer.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
@@ -21,9 +23,10 @@ export function watchForSlow(
   waits: Waits,
   grants: SharedGrants,
   observer: Observer,
+  self: ClientIdentity,
 ): void {
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
-  const warnings = new SlowWarnings(observer, defaults.onWarning);
+  const warnings = new SlowWarnings(observer, self, defaults.onWarning);
   if (slowWait < Infinity) {
     const bounded = (): CallWait<unknown>[] => waits.present().filter(isBounded);
     waits.slowWatch = new SlowWatch(timers, slowWait, bounded, warnings.ofWait);
@@ -44,6 +47,7 @@ class SlowWarnings {
 
   constructor(
     private readonly observer: Observer,
+    private readonly self: ClientIdentity,
     private readonly warn: EngineDefaults['onWarning'],
   ) {}
 
@@ -57,7 +61,7 @@ class SlowWarnings {
     if (lease.state === 'lost') return;
     emit({ type: 'slow-hold', key, lock: call.options.lock, heldFor });
     this.warn(
-      `The lock ${quote(key)} has been held for ${duration(heldFor)}${by(call.options.label)}.` +
+      `The lock ${quote(key)} has been held for ${duration(heldFor)} by ${this.nameOf(call)}.` +
         ' inspect() shows the requests that are waiting for it. If the section is slow but not stuck, raise slowHold.',
       { key, label: call.options.label, token: grant.token, heldFor },
     );
@@ -76,12 +80,17 @@ class SlowWarnings {
     const ahead = index >= 0 ? index : place?.ahead;
     const { holder, kept } = snapshot ?? {};
     this.warn(
-      `A request for the lock ${quote(key)}${by(call.options.label)} has waited for ${duration(waitingFor)}` +
+      `A request for the lock ${quote(key)} by ${this.nameOf(call)} has waited for ${duration(waitingFor)}` +
         (ahead === undefined ? '' : `, with ${ahead} ahead of it in line`) +
         (holder ? `. The lock is currently held by ${printable(holder.who)}${since(holder.heldFor)}` : '') +
         (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
       { key, label: call.options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
     );
+  }
+
+  /** As `inspect` and the errors name it. */
+  private nameOf({ options }: SharedGrant['call']): string {
+    return printable(clientName(`${this.self.host}/${this.self.pid}`, options.label));
   }
 
   private look(key: string): Look {
@@ -98,10 +107,6 @@ class SlowWarnings {
 /** Those of a leader and its followers last. */
 function isBounded({ call }: CallWait<unknown> | SharedGrant): boolean {
   return !call.options.lasting;
-}
-
-function by(label: string): string {
-  return label === '' ? '' : ` (${printable(label)})`;
 }
 
 function since(heldFor: number | undefined): string {

@@ -17,7 +17,7 @@ export interface Held {
  * Whether the head of the line gets the lock now. If not, it blocks all behind it, whatever they are; that keeps writers and heavy requests
  * from starving. Each change is checked again: an end, a departure from the line, and a request that joins and so moves the limit.
  *
- * A weight that a lowered limit no longer fits is admitted when nothing is held: no head blocks for ever.
+ * A weight that a lowered limit no longer fits is admitted when nothing is held: no head blocks forever.
  */
 export function admits({ used, mode, limit = Infinity }: Held, head: Share | undefined): boolean {
   if (used === 0) return true;

@@ -7,7 +7,7 @@ import type { Waits } from './waits.js';
 
 /**
  * - `stopping`: only a flow that holds a lock may wait or join a line; other requests are refused.
- * - `drained`: all waits have ended, and the holders have been asked to stop. Nesting that needs no wait still works.
+ * - `drained`: all waits have ended, and the holders have been asked to stop. Nesting without a wait still works.
  * - `closed`: no lock is granted any more.
  */
 type Phase = 'running' | 'stopping' | 'drained' | 'closed';

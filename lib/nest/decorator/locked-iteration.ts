@@ -83,7 +83,7 @@ function stepsInside<T>(
   const leave = steps.return?.bind(steps);
   const fail = steps.throw?.bind(steps);
 
-  /** Lets the source clean up, and end its step if it can. The consumer gets no further results or errors of it. */
+  /** Lets the source clean up, and end its step if it can. The consumer does not see its further results or errors. */
   const leaveSource = (): void => {
     lock.run(async () => await leave?.()).catch(() => undefined);
   };

@@ -218,7 +218,7 @@ export class RedissonLock implements WaitLine<Grant> {
     void this.leave(request);
   }
 
-  /** The wait time has elapsed: from here on the request takes no grant. The reply to its leave tells what blocked it. */
+  /** The wait time has elapsed: from here on the request does not take a grant. The reply to its leave tells what blocked it. */
   private async refuseWithBlocker(request: RedissonRequest): Promise<void> {
     this.enter(request, { is: 'over' });
     const { holder, left = 0, ahead } = (await atMost(this.leave(request), BLOCKER_TIME)) ?? {};

@@ -8,7 +8,7 @@ import { HOST, Peers, runCli } from './cli-process.js';
 const PASSWORD = 'correct-horse-battery';
 
 test.each([
-  [['lst'], /no command "lst".*ls, inspect/],
+  [['lst'], /Unknown command "lst".*ls, inspect/],
   [['inspect'], /inspect needs the key/],
   [['inspect', ''], /inspect needs the key/],
   [['inspect', 'a', 'b'], /"b" is one argument too many/],
@@ -21,13 +21,13 @@ test.each([
   [['ls', '--store', 'memory'], /--store must be redis or redisson/],
   [['ls', '--redis', `nonsense:${PASSWORD}`], /--redis \(or REDIS_URL\) must be a redis:\/\/ or/],
   [['ls', `redis://:${PASSWORD}@web-1`], /"redis:\/\/…@web-1" is one argument too many/],
-  [[`redis://:${PASSWORD}@web-1`], /no command "redis:\/\/…@web-1"/],
+  [[`redis://:${PASSWORD}@web-1`], /Unknown command "redis:\/\/…@web-1"/],
   [[`--redis://:${PASSWORD}@web-1`], /Unknown option '--redis:\/\/…@web-1'/],
   [['watch', '--count', `redis://:${PASSWORD}@web-1`], /--count must be a whole number/],
   [['ls', '--redis', `redis://:${PASSWORD}@localhost/locks`], /must be a redis:\/\/ or/],
   [['ls', '--prefix', 'a{b'], /keyPrefix.*braces/],
   [['ls', '--prefix', 'a', '--store', 'redisson'], /keyPrefix is not for store: 'redisson'/],
-  [['ls', '--prefix', ''], /keyPrefix must be a text that is not empty/],
+  [['ls', '--prefix', ''], /keyPrefix must be a non-empty string/],
   [['ls', '--cluster', '--redis', '/run/redis.sock'], /--cluster needs the redis:\/\/ or rediss:\/\/ URL/],
   [
     ['force-release', 'a', '--token', '9007199254740993'],
@@ -54,7 +54,7 @@ test.each(['ls', 'graph', 'doctor'])(
     const { status, out, err } = await runCli(away, command);
     expect({ status, out }).toEqual({ status: 4, out: '' });
     expect(err).toMatch(
-      /^nestjs-fair-lock: Redis did not answer within 1000 ms at start \(connect ECONNREFUSED 127/,
+      /^nestjs-fair-lock: Redis did not respond within 1000 ms at startup \(connect ECONNREFUSED 127/,
     );
     expect(err).not.toContain(PASSWORD);
   },
@@ -90,8 +90,8 @@ test.each(['doctor', 'ls'])('%s names the rights that the user lacks, with the s
     );
     const { status, out, err } = await runCli(server.url.replace('://', `://few:${PASSWORD}@`), command);
     expect({ status, out }).toEqual({ status: 4, out: '' });
-    expect(err).toMatch(/^nestjs-fair-lock: The Redis user lacks rights that the lock needs: .*\+zadd/m);
-    expect(err).toMatch(/NOPERM .*'pubsub.*Nothing was done\. Check --redis/);
+    expect(err).toMatch(/^nestjs-fair-lock: The Redis user lacks permissions that the lock needs: .*\+zadd/m);
+    expect(err).toMatch(/NOPERM .*'pubsub.*Nothing was changed\. Check --redis/);
     expect(err).not.toContain(PASSWORD);
   } finally {
     await server.stop();
@@ -106,7 +106,7 @@ test('doctor checks the rest where the user may not look for locks of dead proce
     const { status, out, err } = await runCli(server.url.replace('://', '://lock:secret@'), 'doctor');
     expect({ status, err }).toEqual({ status: 1, err: '' });
     expect(out).toMatch(
-      /^Redis answers\. .*\n- Locks of dead processes were not looked for: the Redis user lacks \+scan\.$/m,
+      /^Redis answers\. .*\n- Could not look for locks of dead processes: the Redis user lacks \+scan\.$/m,
     );
   } finally {
     await server.stop();
@@ -127,7 +127,7 @@ test.each(['doctor', 'ls'])(
     const { status, out } = await runCli(redisUrl(), command, '--prefix', uniquePrefix());
     expect(status).toBe(0);
     expect(out).toMatch(
-      /No process uses these locks now; --prefix, --store and --cluster choose which locks\.$/m,
+      /No process is using these locks\. --prefix, --store and --cluster select which locks\.$/m,
     );
   },
 );
@@ -167,7 +167,7 @@ describe('a process that does not answer as this version does', () => {
     await strangerReports('{"clientId":"stranger","locks":7}');
     const { status, out } = await runCli(redisUrl(), 'ls', '--timeout', String(SOON), '--prefix', prefix);
     expect(status).toBe(0);
-    expect(out).toMatch(new RegExp(`^order:1 +${HOST}:`, 'm'));
+    expect(out).toMatch(new RegExp(`^order:1 +${HOST}/`, 'm'));
     expect(out).toMatch(
       /^problem: The client stranger .*its version of nestjs-fair-lock may be another one/m,
     );

@@ -29,9 +29,9 @@ describe('ls', () => {
     const [headings, first, second, , totals] = out.split('\n');
     expect(headings).toMatch(/^LOCK +HOLDER +HELD FOR +WAITING +LONGEST WAIT$/);
     expect(first).toMatch(
-      new RegExp(`^order:1 +${HOST}:${holder.pid} Peer\\.hold +[\\d.]+ m?s +2 +[\\d.]+ m?s$`),
+      new RegExp(`^order:1 +${HOST}/${holder.pid}/Peer\\.hold +[\\d.]+ m?s +2 +[\\d.]+ m?s$`),
     );
-    expect(second).toMatch(new RegExp(`^order:2 +${HOST}:${holder.pid} Peer\\.hold +[\\d.]+ m?s +0$`));
+    expect(second).toMatch(new RegExp(`^order:2 +${HOST}/${holder.pid}/Peer\\.hold +[\\d.]+ m?s +0$`));
     expect(totals).toBe('2 held, 2 waiting, 2 processes');
   });
 
@@ -54,7 +54,7 @@ describe('ls', () => {
     stopped.kill('SIGSTOP');
     const { status, out } = await cli('ls', '--timeout', '500');
     expect(status).toBe(0);
-    expect(out).toMatch(new RegExp(`^silent: ${HOST}:${stopped.pid} did not answer`, 'm'));
+    expect(out).toMatch(new RegExp(`^silent: ${HOST}/${stopped.pid} did not answer`, 'm'));
   });
 
   test('finds the lock of a dead process when asked for orphans', async () => {
@@ -89,10 +89,10 @@ describe('inspect', () => {
     const waiter = await peer('?order:1', '?order:1');
     const { status, out } = await cli('inspect', 'order:1');
     expect(status).toBe(0);
-    expect(out).toContain(`holder   ${HOST}:${holder.pid} Peer.hold\n`);
-    expect(out).toMatch(/its lease ends in [\d.]+ m?s unless it is renewed/);
+    expect(out).toContain(`holder   ${HOST}/${holder.pid}/Peer.hold\n`);
+    expect(out).toMatch(/its lease expires in [\d.]+ m?s unless it is renewed/);
     expect(out).toMatch(/^token {4}\d+$/m);
-    expect(out).toMatch(new RegExp(`^1 +${HOST}:${waiter.pid} Peer\\.wait +[\\d.]+ m?s$`, 'm'));
+    expect(out).toMatch(new RegExp(`^1 +${HOST}/${waiter.pid}/Peer\\.wait +[\\d.]+ m?s$`, 'm'));
     expect(out).toMatch(/^2 /m);
   });
 
@@ -100,7 +100,7 @@ describe('inspect', () => {
     const { status, out } = await cli('inspect', 'ordr:1');
     expect(status).toBe(3);
     expect(out).toBe(
-      'The lock "ordr:1" is free: it is not held, and no call waits for it. Is the key right? ls lists all.\n',
+      'The lock "ordr:1" is free: nobody holds it or waits for it. Is the key right? ls lists all locks.\n',
     );
   });
 });
@@ -110,7 +110,7 @@ describe('graph', () => {
     await peer('a', '?a');
     expect(await cli('graph')).toEqual({
       status: 0,
-      out: 'No section that holds a lock waits for another one.\n',
+      out: 'No section that holds a lock is waiting for another one.\n',
       err: '',
     });
   });
@@ -120,7 +120,7 @@ describe('graph', () => {
     const { pid } = await peer('a>b');
     const { status, out } = await cli('graph');
     expect(status).toBe(0);
-    expect(out).toMatch(new RegExp(`^${HOST}:${pid} Peer\\.wait +a +b +[\\d.]+ m?s$`, 'm'));
+    expect(out).toMatch(new RegExp(`^${HOST}/${pid}/Peer\\.wait +a +b +[\\d.]+ m?s$`, 'm'));
   });
 
   test('tells a cycle, with the status 1', async () => {
@@ -145,7 +145,7 @@ describe('force-release', () => {
     const { status, out } = await cli('force-release', 'order:1', '--token', await tokenOf('order:1'));
     expect(status).toBe(0);
     expect(out).toMatch(/^The lock "order:1" was taken from its holder/);
-    expect((await cli('inspect', 'order:1')).out).toContain(`holder   ${HOST}:${next.pid}`);
+    expect((await cli('inspect', 'order:1')).out).toContain(`holder   ${HOST}/${next.pid}`);
   });
 
   test('leaves the lock alone if the token is of another hold, with the status 3', async () => {
@@ -200,7 +200,7 @@ describe('doctor', () => {
   test('finds nothing wrong where nothing is', async () => {
     await peer('order:1');
     const { status, out } = await cli('doctor');
-    expect(out).toBe('Redis answers, and so does 1 process.\nNothing wrong was found.\n');
+    expect(out).toBe('Redis answers, and so does 1 process.\nNo problems found.\n');
     expect(status).toBe(0);
   });
 

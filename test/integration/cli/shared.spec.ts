@@ -36,13 +36,13 @@ describe('permits, of which three are taken and three calls wait', () => {
       '',
       expect.stringMatching(/^HOLDER +HELD FOR +ID$/),
     ]);
-    expect(lines[4]).toMatch(new RegExp(`^${HOST}:${pids.one} Peer\\.hold +${TIME} +2 of 4 permits +\\S+$`));
+    expect(lines[4]).toMatch(new RegExp(`^${HOST}/${pids.one}/Peer\\.hold +${TIME} +2 of 4 permits +\\S+$`));
     expect(lines[5]).toMatch(
-      new RegExp(`^${HOST}:${pids.other} Peer\\.hold +${TIME} +1 of 4 permits +\\S+$`),
+      new RegExp(`^${HOST}/${pids.other}/Peer\\.hold +${TIME} +1 of 4 permits +\\S+$`),
     );
     expect(lines).toContain('waiting  3');
     const [first, ...others] = lines.slice(-4, -1);
-    expect(first).toMatch(new RegExp(`^1 +${HOST}:${pids.waiter} Peer\\.wait +${TIME} +2 of 4 permits$`));
+    expect(first).toMatch(new RegExp(`^1 +${HOST}/${pids.waiter}/Peer\\.wait +${TIME} +2 of 4 permits$`));
     // The order of two calls that one process makes at once is its own.
     expect(others.filter((line) => / reads$/.test(line))).toHaveLength(1);
   });
@@ -51,7 +51,7 @@ describe('permits, of which three are taken and three calls wait', () => {
     const [, row] = (await outputOf('ls')).split('\n');
     expect(row).toMatch(
       new RegExp(
-        `^supplier +${HOST}:(${pids.one}|${pids.other}) Peer\\.hold and 1 other +${TIME} +3 +${TIME}$`,
+        `^supplier +${HOST}/(${pids.one}|${pids.other}) Peer\\.hold and 1 other +${TIME} +3 +${TIME}$`,
       ),
     );
   });
@@ -59,7 +59,7 @@ describe('permits, of which three are taken and three calls wait', () => {
   test('force-release takes the permits of the holder that is named, and of no other', async () => {
     const row = (await outputOf('inspect', 'supplier'))
       .split('\n')
-      .find((line) => line.startsWith(`${HOST}:${pids.one} `));
+      .find((line) => line.startsWith(`${HOST}/${pids.one}/`));
     const id = row?.split(/ +/).at(-1) ?? '';
     expect(await outputOf('force-release', 'supplier', '--holder', id)).toContain(
       'was taken from its holder',
@@ -68,12 +68,12 @@ describe('permits, of which three are taken and three calls wait', () => {
     let after = '';
     const isTold = async (): Promise<boolean> => {
       after = await outputOf('inspect', 'supplier');
-      return after.includes(`:${pids.waiter} Peer.wait`);
+      return after.includes(`/${pids.waiter}/Peer.wait`);
     };
     await eventually(isTold, SOON, 'the label of the next holder');
-    expect(after).not.toContain(`:${pids.one} Peer.hold`);
-    expect(after).toContain(`:${pids.other} Peer.hold`);
-    expect(after).toContain(`:${pids.waiter} Peer.wait`);
+    expect(after).not.toContain(`/${pids.one}/Peer.hold`);
+    expect(after).toContain(`/${pids.other}/Peer.hold`);
+    expect(after).toContain(`/${pids.waiter}/Peer.wait`);
   });
 });
 
@@ -83,5 +83,5 @@ test('inspect counts readers, and shows the writer that waits for them', async (
   const out = await outputOf('inspect', 'page');
   expect(out).toMatch(/^shared {3}2 reads$/m);
   expect(out.match(new RegExp(`Peer\\.hold +${TIME} +reads +\\S+$`, 'gm'))).toHaveLength(2);
-  expect(out).toMatch(new RegExp(`^1 +${HOST}:${writer.pid} Peer\\.wait +${TIME}$`, 'm'));
+  expect(out).toMatch(new RegExp(`^1 +${HOST}/${writer.pid}/Peer\\.wait +${TIME}$`, 'm'));
 });

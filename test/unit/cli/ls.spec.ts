@@ -18,7 +18,7 @@ test('a process that has more locks than it reports is named', () => {
   const text = overviewText({ processes, locks: [], silent: [], problems: [], cycles: [] });
   expect(text.split('\n')).toEqual([
     '0 held, 0 waiting, 2 processes',
-    'more: web-1:8 has more than is shown: a process reports its 1000 oldest holds and waits',
+    'more: web-1/8 has more than this: a process reports only its 1000 oldest holds and waits',
   ]);
 });
 

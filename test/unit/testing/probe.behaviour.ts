@@ -97,7 +97,7 @@ export function describeProbe(timers: FakeTimers): void {
     it('wait for a busy lock, and fail where it is not given back', async () => {
       const first = await locks.hold('order:42');
       await expect(locks.hold(['order:1', 'order:42'], BRIEFLY)).rejects.toThrow(
-        'The lock "order:42" was not given to hold() (waited 100 ms)',
+        'hold() was not granted the lock "order:42" (waited 100 ms)',
       );
       const second = locks.hold('order:42');
       await first.release();
@@ -110,11 +110,11 @@ export function describeProbe(timers: FakeTimers): void {
       const held = await locks.hold(['order:42', 'account:ann']);
       await orders.look('42');
       await expect(locks.waitForLine('order:42', 1, BRIEFLY)).rejects.toThrow(
-        '1 in line for "order:42" were expected; none waits',
+        'Expected 1 in line for "order:42"; none are waiting',
       );
       const transfer = orders.transfer('ann', 'bob');
       await expect(locks.waitForLine('order:42', 1, BRIEFLY)).rejects.toThrow(
-        'none waits. Others wait for "account:ann"',
+        'none are waiting. Others are waiting for "account:ann"',
       );
       await held.release();
       await transfer;
@@ -174,7 +174,7 @@ export function describeProbe(timers: FakeTimers): void {
     const gate = deferred();
     const stuck = () => gate.promise.then(() => Promise.reject(new RangeError('too late')));
     await expect(locks.failNext('order:42', busy, stuck, BRIEFLY)).rejects.toThrow(
-      'The lock "order:42" was not requested by the call; none waits (waited 100 ms)',
+      'The call did not request the lock "order:42"; none are waiting (waited 100 ms)',
     );
     gate.resolve();
     expect(await orders.pay('42')).toBe('paid 42');
@@ -227,14 +227,14 @@ export function describeProbe(timers: FakeTimers): void {
       await locks.waitForLine('order:7');
       await other.release();
       await expect(asserted).rejects.toThrow(
-        '2 calls were to take the lock "order:42"; it was taken 1 time.',
+        'Expected 2 calls to take the lock "order:42"; it was taken 1 time.',
       );
     });
 
     it('fails where a call never comes', async () => {
       const never = (): Promise<void> => new Promise(() => undefined);
       await expect(locks.assertSerialized('order:42', [never, never], BRIEFLY)).rejects.toThrow(
-        '2 calls were to wait for "order:42"; none waits (waited 100 ms)',
+        'Expected 2 calls to wait for "order:42"; none are waiting (waited 100 ms)',
       );
       await expect(locks.assertSerialized('order:42', [never])).rejects.toThrow('two calls or more');
     });
@@ -266,14 +266,14 @@ export function describeProbe(timers: FakeTimers): void {
 
     it('assertAtMost fails where it lets more in, where a call takes no lock, and where nothing could be seen', async () => {
       await expect(locks.assertAtMost('api:acme', 2, [call, call, call, call])).rejects.toThrow(
-        'At most 2 calls were to hold the lock "api:acme" at a time; 3 held it.',
+        'Expected at most 2 calls to hold the lock "api:acme" at a time; 3 held it.',
       );
       await expect(locks.assertAtMost('api:acme', 1, [call, () => orders.look('42')])).rejects.toThrow(
         'Call 2 ended while the test held "api:acme"',
       );
       for (const most of [0, 1.5, 2]) {
         await expect(locks.assertAtMost('api:acme', most, [call, call])).rejects.toThrow(
-          `assertAtMost needs a whole number from 1, and more calls than that; it was given ${most} and 2 calls.`,
+          `assertAtMost needs a whole number from 1, and more calls than that; it received ${most} and 2 calls.`,
         );
       }
     });
@@ -367,7 +367,7 @@ export function describeProbe(timers: FakeTimers): void {
       ]) {
         const used = use();
         await expect(used).rejects.toThrow(LockConfigurationError);
-        await expect(used).rejects.toThrow('No registration of FairLockModule has this probe');
+        await expect(used).rejects.toThrow('No registration of FairLockModule uses this probe');
       }
     }
     await app.close();

@@ -58,7 +58,7 @@ class NodeConnector extends SocketConnector {
 
 /**
  * The nodes as they are now; none while they are not known. The user's first address may belong to a node that has left the Cluster and
- * gets no messages, and this client sends no commands that would find out.
+ * does not get messages, and this client sends no commands that would find out.
  */
 async function nodesOf(cluster: Cluster): Promise<Redis[]> {
   if (cluster.status === 'wait') await cluster.connect().catch(() => undefined);

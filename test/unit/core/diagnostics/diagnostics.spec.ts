@@ -200,10 +200,12 @@ describe('what takes long', () => {
     // A process that stood still is warned of all three at once, in any order.
     expect([...slow.warnings].sort()).toEqual([
       expect.stringMatching(
-        /^A request for the lock "order:1" \(Orders\.pay\) has waited for \d+ ms, with 0 in front of it in line\. At this moment .*\/Orders\.ship holds the lock, for \d+ ms\.$/,
+        /^A request for the lock "order:1" by \S+\/\d+ has waited for \d+ ms, with 1 ahead of it/,
       ),
-      expect.stringMatching(/^A request for the lock "order:1" has waited for \d+ ms, with 1 in front of it/),
-      expect.stringMatching(/^The lock "order:1" has been held for \d+ ms \(Orders\.ship\)\./),
+      expect.stringMatching(
+        /^A request for the lock "order:1" by \S+\/\d+\/Orders\.pay has waited for \d+ ms, with 0 ahead of it in line\. The lock is currently held by \S+\/\d+\/Orders\.ship, for \d+ ms\. See /,
+      ),
+      expect.stringMatching(/^The lock "order:1" has been held for \d+ ms by \S+\/\d+\/Orders\.ship\./),
     ]);
     await slow.engine.close();
   });
@@ -239,9 +241,9 @@ describe('what takes long', () => {
       for (let times = 0; times < 5; times += 1) await giveUp();
       expect(slow.warnings).toEqual([
         expect.stringMatching(
-          /^Gave up waiting for the lock "order:1" after 3 s, held by .*\/Orders\.ship for 3 s/,
+          /^WAIT_TIMEOUT: Gave up waiting for the lock "order:1" after 3 s, held by .*\/Orders\.ship for 3 s/,
         ),
-        expect.stringMatching(/ Since the last such warning, 3 more gave up waiting for it\.$/),
+        expect.stringMatching(/^WAIT_TIMEOUT \(and 3 more since the last such warning\): Gave up /),
       ]);
       await rejection(slow.service.acquire('order:1', { waitTime: 0 }));
       expect(slow.warnings).toHaveLength(2);

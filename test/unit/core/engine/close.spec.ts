@@ -89,7 +89,9 @@ describe('close', () => {
     const first = b.engine.close();
     expect(b.engine.close()).toBe(first);
     await first;
-    expect(b.warnings).toEqual(['The lock store failed to close.']);
+    expect(b.warnings).toEqual([
+      'The connection to the lock store failed to close. See nestjs-fair-lock/docs/troubleshooting.md.',
+    ]);
   });
 
   it('leaves no timer behind', async () => {

@@ -89,7 +89,7 @@ describe('lead', () => {
     expect(all.map(({ state }) => state)).toEqual(['stopped', 'stopped']);
     expect(b.warnings).toHaveLength(2);
     expect(b.warnings[0]).toMatch(
-      /^The section of the leader "k" returned after \d+ ms, so this process has resigned for good, .* when lock\.signal aborts, /,
+      /^The section of the leader "k" returned after \d+ ms, so this process has resigned for good, .* when lock\.signal aborts\. /,
     );
   });
 
@@ -144,13 +144,13 @@ describe('lead', () => {
   it.each([
     [
       { waitTime: 5 },
-      /^There is no option 'waitTime' of lead: a leader waits and holds .* are: label, group\. See /,
+      /^Unknown lead option 'waitTime': a leader waits and holds .* are: label, group\. See /,
     ],
-    [{ holdAtLeast: 5 }, /^There is no option 'holdAtLeast' of lead/],
-    [{ lable: 'x' }, /^There is no option 'lable' of lead/],
+    [{ holdAtLeast: 5 }, /^Unknown lead option 'holdAtLeast'/],
+    [{ lable: 'x' }, /^Unknown lead option 'lable'/],
     [{ label: 5 }, /^The lock option label must be a string; it is 5\./],
-    [null, /^The options of lead must be an object; it is null\./],
-    [5, /^The options of lead must be an object; it is 5\./],
+    [null, /^The lead options must be an object; it is null\./],
+    [5, /^The lead options must be an object; it is 5\./],
   ])('refuses the options %j at once', (options, details) => {
     const leading = (): unknown => lead('k', untilTold, options as object);
     expect(leading).toThrow(LockConfigurationError);
@@ -181,7 +181,7 @@ describe('a section that throws', () => {
     expect(pauses).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
     expect(b.warnings).toHaveLength(begun.length);
     expect(b.warnings[2]).toBe(
-      'The section of the leader "k" threw: no paper. This process resigned. It joins the line again in 4 s.',
+      'The section of the leader "k" threw: no paper. This process resigned. It rejoins the line in 4 s. See nestjs-fair-lock/docs/troubleshooting.md.',
     );
     expect(await b.store.held('k')).toBe(false);
   });
@@ -195,7 +195,12 @@ describe('a section that throws', () => {
       throw new Error('no paper');
     });
     for (let s = 0; s < 35; s += 1) await jest.advanceTimersByTimeAsync(1_000);
-    expect(b.warnings.map((text) => / in (.*)\.$/.exec(text)?.[1])).toEqual(['1 s', '2 s', '1 s', '2 s']);
+    expect(b.warnings.map((text) => / rejoins the line in (.*?)\. /.exec(text)?.[1])).toEqual([
+      '1 s',
+      '2 s',
+      '1 s',
+      '2 s',
+    ]);
   });
 
   it('lets the next in line lead meanwhile', async () => {
@@ -233,7 +238,9 @@ describe('a store that refuses the election', () => {
     b.store.acquire = () => Promise.reject(down);
     const leadership = lead('k', untilTold);
     await jest.advanceTimersByTimeAsync(5_500);
-    expect(b.warnings).toEqual(['This process cannot stand for the leadership "k": Redis is away.']);
+    expect(b.warnings).toEqual([
+      expect.stringMatching(/^This process cannot campaign for the leadership "k": Redis is away\. /),
+    ]);
     expect(leadership.state).toBe('following');
     b.store.acquire = acquire;
     await jest.advanceTimersByTimeAsync(1_000);
@@ -262,7 +269,7 @@ describe('a leader that loses the lock', () => {
     mayEnd.resolve();
     await settle();
     expect([leadership.state, terms]).toEqual(['leading', 2]);
-    expect(b.warnings).toEqual([expect.stringMatching(/^The lock "k" was lost/)]);
+    expect(b.warnings).toEqual([expect.stringMatching(/^LOST: The lock "k" was lost/)]);
   });
 
   it.each<[string, (lock: FairLock) => Promise<unknown>]>([
@@ -375,7 +382,9 @@ describe('stop', () => {
     });
     await settle();
     await leadership.stop();
-    expect(b.warnings).toEqual(['The section of the leader "k" threw: no paper. This process resigned.']);
+    expect(b.warnings).toEqual([
+      expect.stringMatching(/^The section of the leader "k" threw: no paper\. This process resigned\. See /),
+    ]);
   });
 });
 
@@ -442,6 +451,6 @@ describe('leaders and followers', () => {
     await follower.stop();
     const other = b.engine.service.acquire('k', { waitTime: 80 });
     await expect(other).rejects.toThrow();
-    expect(b.warnings[0]).toMatch(/^A request for the lock "k" has waited/);
+    expect(b.warnings[0]).toMatch(/^A request for the lock "k" by \S+ has waited/);
   });
 });

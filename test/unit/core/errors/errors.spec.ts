@@ -29,7 +29,10 @@ const ALL: readonly errors.FairLockError[] = [
   new LockNotHeldError(KEY),
   new LockDeadlockError(KEY, `${HOLDER} waits`),
   new LockKeyError(`no ${KEY}`),
-  new LockKeyError(`no ${KEY}`, { status: 400, message: 'This request gives no usable key for its lock.' }),
+  new LockKeyError(`no ${KEY}`, {
+    status: 400,
+    message: 'This request does not give its lock a usable key.',
+  }),
   new LockStoreUnavailableError('timeout', `no answer from ${HOLDER} for ${KEY}`, new Error(HOLDER)),
   new LockNotReplicatedError(KEY, 1, 2, 100),
   new LockConfigurationError(`leaseTime for ${KEY}`, 'The leaseTime is too long.'),
@@ -62,9 +65,19 @@ test('a timeout says how long the wait was, and names the holder for operators',
   expect(error.message).toBe('The lock was not granted within 5000 ms.');
   expect(error.details).toBe(
     `Gave up waiting for the lock "${KEY}" after 5 s, held by ${HOLDER} for 61 s, 2 ahead. ` +
-      'The request has left the line. Raise waitTime, or make the holder faster.',
+      'The request has left the line. Raise waitTime, or make the holder faster. See nestjs-fair-lock/docs/troubleshooting.md.',
   );
   expect(new LockTimeoutError(KEY, 0).message).toBe('The lock is busy.');
+});
+
+test.each([
+  [
+    { used: 3, limit: 3, holder: HOLDER, heldFor: 2_000 },
+    `: 3 of 3 permits are taken, the longest by ${HOLDER} for 2 s.`,
+  ],
+  [{ used: 1, limit: 2 }, ': 1 of 2 permits is taken.'],
+])('a timeout at a lock with permits says how many are taken: %j', (blockedBy, sentence) => {
+  expect(new LockTimeoutError(KEY, 0, blockedBy).details).toContain(`"${KEY}" is busy${sentence}`);
 });
 
 test('a timeout at a kept lock tells a client to come back when it is free', () => {

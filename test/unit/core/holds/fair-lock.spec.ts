@@ -258,7 +258,7 @@ describe('a handle that is garbage-collected', () => {
     expect(warnings.slice(1).sort()).toEqual(
       ['forgotten', 'tried'].map((key): unknown =>
         expect.stringMatching(
-          `^The handle of the lock "${key}" was garbage-collected without a release: .* It was taken at .*fair-lock\\.spec\\.ts:\\d+:\\d+\\)?\\. Use withLock,`,
+          `^The handle of the lock "${key}" was garbage-collected before its release: .* It was taken at .*fair-lock\\.spec\\.ts:\\d+:\\d+\\)?\\. Use withLock,`,
         ),
       ),
     );

@@ -23,7 +23,7 @@ describe('maxHold', () => {
     expect((reason as FairLockError).details).toContain('held for longer than maxHold (10 ms)');
     expect(lock.state).toBe('held');
     expect(renewingStopped).toHaveBeenCalledTimes(1);
-    expect(b.warnings).toEqual([expect.stringContaining('"k" will be lost when its lease runs out')]);
+    expect(b.warnings).toEqual([expect.stringContaining('"k" will be LOST when its lease expires')]);
     await lock.release();
   });
 

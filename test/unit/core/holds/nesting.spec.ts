@@ -57,9 +57,9 @@ describe('a request inside a hold on the same key', () => {
   it.each([
     ['a writer in a read', READ, WRITE, /Leave the section that reads, lock for writing, and read again\./],
     ['permits in a read', READ, permits(5), /permits wait until all reads have ended/],
-    ['a read in permits', permits(5), READ, /reads wait until all permits are back/],
-    ['a plain lock in permits', permits(5), WRITE, /ask for the whole lock from the start/],
-    ['more permits than the hold has', permits(5, 2), permits(5, 3), /Ask for 3 from the start\./],
+    ['a read in permits', permits(5), READ, /reads wait until all permits are returned/],
+    ['a plain lock in permits', permits(5), WRITE, /request the whole lock from the start/],
+    ['more permits than the hold has', permits(5, 2), permits(5, 3), /Request 3 from the start\./],
   ])('is refused if it would wait for itself: %s', async (_title, inside, asked, why) => {
     await b.service.withLock(
       'k',
@@ -187,7 +187,7 @@ describe('a lock that is shared', () => {
     await b.service.withLock('book', () => b.service.withLock('book', () => undefined, READ));
     expect(b.warnings).toHaveLength(2);
     expect(b.warnings[0]).toMatch(
-      /^Some calls ask for permits of the lock "one", and one asks for it as a whole\. /,
+      /^Some calls request permits of the lock "one", and one requests it as a whole\. /,
     );
   });
 });

@@ -159,9 +159,9 @@ describe('a manual acquire', () => {
     const { blockedBy, details } = error as LockTimeoutError;
     expect(blockedBy.heldHereFor).toBeGreaterThanOrEqual(45);
     expect(details).toMatch(
-      /This process has held it for \d+ ms: if the flow that waited took it by acquire\(\)/,
+      /This process has held it for \d+ ms\. If the flow that waited took it with acquire\(\)/,
     );
-    expect(details).toContain('Use withLock, or run the code that follows by lock.run');
+    expect(details).toContain('use withLock, or run the code that follows in lock.run');
     await lock.release();
   });
 

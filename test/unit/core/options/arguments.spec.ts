@@ -99,7 +99,7 @@ describe('a call that cannot work', () => {
     ];
     for (const call of calls) {
       expect((await rejection(call())).message).toBe(
-        'This call takes one lock key, and no list: call it for each key.',
+        'This call takes a single lock key, not a list: call it for each key.',
       );
     }
   });
@@ -108,7 +108,7 @@ describe('a call that cannot work', () => {
     for (const options of [5_000, null, 'now']) {
       const error = await rejection(b.service.acquire('k', untyped(options)));
       expect(error).toBeInstanceOf(LockConfigurationError);
-      expect(error.message).toMatch(/^The options of a lock must be an object; it is/);
+      expect(error.message).toMatch(/^The lock options must be an object; it is/);
     }
   });
 
@@ -120,7 +120,7 @@ describe('a call that cannot work', () => {
       const error = await rejection(ask());
       expect(error).toBeInstanceOf(LockConfigurationError);
       expect(error.message).toMatch(
-        /^There is no option 'wait' of a lock\. The options are: waitTime, .*, group\. See \S+$/,
+        /^Unknown lock option 'wait'\. The options are: waitTime, .*, group\. See \S+$/,
       );
     }
     expect(b.store.acquires).toBe(0);

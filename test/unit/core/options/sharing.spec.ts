@@ -34,12 +34,12 @@ describe('permits, weight and mode', () => {
       { permits: 3, weight: 4 },
       /^The lock option weight \(4\) is more than permits \(3\): there would never be enough of them\./,
     ],
-    [{ weight: 1 }, /^The lock option weight is a number of permits, so it needs permits beside it\./],
+    [{ weight: 1 }, /^The lock option weight is a number of permits, so it needs permits as well\./],
     [
       { mode: 'read', weight: 1 },
-      /^The lock option weight is a number of permits, so it needs permits beside it\./,
+      /^The lock option weight is a number of permits, so it needs permits as well\./,
     ],
-    [{ permits: 3, mode: 'read' }, /^The lock option permits is given together with mode: 'read'/],
+    [{ permits: 3, mode: 'read' }, /^The lock option permits cannot be combined with mode: 'read'/],
     [
       { mode: 'write' },
       /^The lock option mode must be 'read', or absent for a call that holds the lock alone; it is 'write'\./,
@@ -53,7 +53,7 @@ describe('permits, weight and mode', () => {
   });
 
   it('are refused where one key is to be shared in two ways', async () => {
-    const twice = /^The lock key "k" is in one list twice, and is to be shared in two ways: give it once\./;
+    const twice = /^The lock key "k" appears twice with different sharing options\. List it once\./;
     expect(await refusal({}, ['k', { key: 'k', permits: 2 }])).toMatch(twice);
     expect(
       await refusal({}, [
@@ -67,7 +67,7 @@ describe('permits, weight and mode', () => {
 
   it('are refused beside another option of a key, and without a key', async () => {
     expect(await refusal({}, [{ key: 'k', waitTime: 5 }])).toMatch(
-      /^There is no option 'waitTime' of one key among several\. The options are: key, permits, weight, mode\./,
+      /^Unknown key option 'waitTime'\. The options are: key, permits, weight, mode\./,
     );
     for (const keys of [[{ permits: 2 }], [null], [{ key: 5 }]]) {
       expect(await rejection(b.service.acquire(keys as unknown as LockKeys))).toBeInstanceOf(LockKeyError);

@@ -235,7 +235,7 @@ describe('query', () => {
         reason,
       );
       const { problems } = await observer(false, { failing }).query({ orphans: true });
-      expect(problems).toEqual(['The lock "order:1" could not be looked up: Redis is loading its data.']);
+      expect(problems).toEqual(['The lock "order:1" could not be inspected: Redis is loading its data.']);
     });
 
     it('looks at every lock that no process reports, however many there are', async () => {
@@ -315,7 +315,7 @@ describe('query', () => {
   });
 
   it.each([
-    [{ keys: 'a' }, /no option 'keys'/],
+    [{ keys: 'a' }, /^Unknown query option 'keys'/],
     [{ timeout: 0 }, /timeout of query must be a number of milliseconds from 1/],
     [{ orphans: 'yes' }, /orphans of query must be true or false/],
     [null, /must be an object/],
@@ -345,7 +345,7 @@ describe('forceRelease with a token', () => {
   it('takes no lock from anybody if an option is misspelt', async () => {
     const lock = await b.service.acquire('order:1');
     await expect(b.service.forceRelease('order:1', { tokn: 1 } as object)).rejects.toThrow(
-      /^There is no option 'tokn' of forceRelease\. The options are: token, holder\. See /,
+      /^Unknown forceRelease option 'tokn'\. The options are: token, holder\. See /,
     );
     expect(lock.state).toBe('held');
     await lock.release();

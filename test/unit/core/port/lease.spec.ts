@@ -59,7 +59,7 @@ describe('a lease', () => {
     pass(1);
     expect(lease.state).toBe('lost');
     expect(lease.remaining()).toBe(0);
-    expect(lease.lostError?.details).toContain('ran out before it could be renewed');
+    expect(lease.lostError?.details).toContain('expired before it could be renewed');
   });
 
   it('without an end never runs out', () => {

@@ -39,7 +39,8 @@ describe('a request that goes away', () => {
     expect(error).toMatchObject({
       message: 'The client went away while its request waited for the lock.',
       details:
-        'The client went away while its request waited for the lock "k". The request has left the line.',
+        'The client went away while its request waited for the lock "k". The request has left the line. ' +
+        'See nestjs-fair-lock/docs/errors.md.',
       cause: new ClientGoneError(),
     });
     expect(await b.store.waiting('k')).toBe(1);

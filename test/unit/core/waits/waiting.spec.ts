@@ -105,7 +105,9 @@ describe('a wait', () => {
     const onQueued = (): unknown => Promise.reject(new Error('callback'));
     const waiting = b.service.acquire('k', { onQueued });
     await settle();
-    expect(b.warnings).toEqual(['onQueued threw; the request stays in line.']);
+    expect(b.warnings).toEqual([
+      'onQueued threw; the request stays in line. See nestjs-fair-lock/docs/troubleshooting.md.',
+    ]);
     await holder.release();
     await (await waiting).release();
   });

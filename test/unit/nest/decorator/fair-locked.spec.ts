@@ -207,7 +207,7 @@ describe('@FairLocked', () => {
           return Orders;
         },
         LockKeyError,
-        'The lock key "order:<id>" of Orders.pay has the placeholder <id>, which names nothing.',
+        'The lock key "order:<id>" of Orders.pay has the placeholder <id>, which does not name a value.',
       );
     });
 
@@ -257,19 +257,19 @@ describe('@FairLocked', () => {
     });
 
     test.each([[Symbol('billing')], [7n], [''], [null]])('for %p as the name of a registration', (name) => {
-      const sentence = 'The name of a FairLockModule registration must be a text that is not empty; it is ';
+      const sentence = 'The name of a FairLockModule registration must be a non-empty string; it is ';
       refused(() => Locked('order', { name: name as never }), LockConfigurationError, sentence);
       refused(() => getFairLockToken(name as never), LockConfigurationError, sentence);
       refused(() => FairLockModule.forRoot({ name: name as never }), LockConfigurationError, sentence);
     });
 
     test('with an option that does not exist, or not for a method', () => {
-      const sentence = "There is no option 'timeout' of @FairLocked. The options are: waitTime, leaseTime,";
+      const sentence = "Unknown @FairLocked option 'timeout'. The options are: waitTime, leaseTime,";
       refused(() => Locked('order', { timeout: 3 }), LockConfigurationError, sentence);
       refused(
         () => Locked('order', { owner: 'all' }),
         LockConfigurationError,
-        "no option 'owner' of @FairLocked",
+        "Unknown @FairLocked option 'owner'",
       );
     });
 

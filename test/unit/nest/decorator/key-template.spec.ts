@@ -67,8 +67,8 @@ describe('a key template', () => {
     expect(() => ofArguments('order:<0>', value)).toThrow(LockKeyError);
     expect(detailsOf(() => ofArguments('order:<0>', value))).toBe(
       `The lock key "order:<0>" of OrdersService.pay found ${named} at <0>. ` +
-        'A key is made of strings, finite numbers, bigints and booleans only. ' +
-        'See nestjs-fair-lock/docs/errors.md#a-value-that-makes-no-key.',
+        'A key can contain only strings, finite numbers, bigints and booleans. ' +
+        'See nestjs-fair-lock/docs/errors.md.',
     );
   });
 
@@ -102,10 +102,10 @@ describe('a key template', () => {
   test('an index in a template of a request, and what is no template, are refused', () => {
     const parse = (templates: unknown) => parseKeyTemplates(templates as string, HTTP_REQUEST, PLACE);
     expect(() => parse('<0>')).toThrow('as in <params.id>');
-    expect(() => parse([42])).toThrow('The lock key of OrdersService.pay is 42; a key is a string.');
+    expect(() => parse([42])).toThrow('The lock key of OrdersService.pay is 42; it must be a string.');
     for (const none of [null, 5, {}, []]) {
       expect(() => parse(none)).toThrow(
-        'The lock key of OrdersService.pay must be a string, or a list of at least one string.',
+        'The lock key of OrdersService.pay must be a string or a non-empty list of strings.',
       );
     }
   });
@@ -117,7 +117,7 @@ describe('a key template', () => {
       const refused: unknown = expect.objectContaining({
         status: 400,
         message: expect.stringMatching(
-          /^This request gives no usable key for its lock: <query\.id> is /,
+          /^This request does not give its lock a usable key: <query\.id> is /,
         ) as string,
         details: expect.stringContaining('The lock key "cart:<query.id>" of CartsController.pay') as string,
       });
@@ -131,19 +131,19 @@ describe('a key template', () => {
       /^The lock key "<0><1>" of OrdersService\.pay is empty with the values of this call\./,
     );
     const render = parseKeyTemplates('<params.id>', HTTP_REQUEST, OF_REQUEST);
-    const message = 'This request gives no usable key for its lock: it is empty.';
+    const message = 'This request does not give its lock a usable key: it is empty.';
     const refused: unknown = expect.objectContaining({ status: 400, message });
     expect(() => render({ params: { id: '' } })).toThrow(refused as Error);
-    expect(detailsOf(() => checkMadeKeys(['a', ''], OF_REQUEST))).toContain('made an array');
+    expect(detailsOf(() => checkMadeKeys(['a', ''], OF_REQUEST))).toContain('returned an array');
     expect(detailsOf(() => checkMadeKeys('', OF_REQUEST))).toContain('made an empty string');
   });
 
   test('of a function that makes an empty list of the values of a request is the mistake of its client', () => {
     const refused: unknown = expect.objectContaining({
       status: 400,
-      message: 'This request gives no usable key for its lock: its key function made an empty array.',
+      message: 'This request does not give its lock a usable key: its key function returned an empty array.',
       details: expect.stringContaining(
-        'A key function returns a string that is not empty, or a list of at least one.',
+        'A key function returns a non-empty string, or a non-empty list of them.',
       ) as string,
     });
     expect(() => checkMadeKeys([], OF_REQUEST)).toThrow(refused as Error);

@@ -257,7 +257,7 @@ describe('a locked async generator', () => {
 
   test('refuses what is no AsyncIterable', async () => {
     await expect(all(pages.noIterable('1') as AsyncIterable<unknown>)).rejects.toThrow(
-      '@FairLocked on Pages.noIterable: the result of the method does not fit: it is no AsyncIterable.',
+      '@FairLocked on Pages.noIterable: the method returned something that cannot be locked: it is not an AsyncIterable.',
     );
     expect(await locks.isLocked('pages:1')).toBe(false);
   });

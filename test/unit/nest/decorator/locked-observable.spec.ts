@@ -231,14 +231,14 @@ describe('a locked method that returns an Observable', () => {
 
   test('refuses what is no Observable', async () => {
     await expect(lastValueFrom(feeds.noStream('1') as Observable<unknown>)).rejects.toThrow(
-      '@FairLocked on Feeds.noStream: the result of the method does not fit: it is no Observable.',
+      '@FairLocked on Feeds.noStream: the method returned something that cannot be locked: it is not an Observable.',
     );
     await free(locks, 'feed:1');
   });
 
   test('refuses a promise also where that rejects, and the process lives on', async () => {
     await expect(lastValueFrom(feeds.noStream('failing') as Observable<unknown>)).rejects.toThrow(
-      'it is no Observable.',
+      'it is not an Observable.',
     );
     // Jest fails the test for a rejection without a handler.
     await new Promise(setImmediate);

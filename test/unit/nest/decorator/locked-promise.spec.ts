@@ -191,7 +191,7 @@ describe('a locked method that returns a promise', () => {
     async (made) => {
       await expect(orders.byAnyFunction(made)).rejects.toThrow(LockKeyError);
       await expect(orders.byAnyFunction(made)).rejects.toMatchObject({
-        details: expect.stringContaining('The key function of Orders.byAnyFunction made ') as string,
+        details: expect.stringContaining('The key function of Orders.byAnyFunction returned ') as string,
       });
     },
   );
@@ -281,11 +281,11 @@ describe('a locked method that returns a promise', () => {
     const call = orders.streamInDisguise() as Promise<unknown>;
     await expect(call).rejects.toThrow(LockConfigurationError);
     await expect(call).rejects.toThrow(
-      "Orders.streamInDisguise: the result of the method does not fit: declare { returns: 'observable' }",
+      "Orders.streamInDisguise: the method returned something that cannot be locked: declare { returns: 'observable' }",
     );
     // To declare it would be refused, as a contradiction to `async`.
     await expect(orders.promisedStream()).rejects.toThrow(
-      "Orders.promisedStream: the result of the method does not fit: return it from a method that is not async, and declare { returns: 'observable' }",
+      "Orders.promisedStream: the method returned something that cannot be locked: return it from a method that is not async, and declare { returns: 'observable' }",
     );
     expect(await locks.isLocked('stream')).toBe(false);
   });
@@ -298,7 +298,7 @@ describe('a locked method that returns a promise', () => {
     ['a file of a stream with a length', () => new StreamableFile(Readable.from(['a']), { length: 1 })],
   ])('that promises %s is refused, since it would be read after the release', async (_title, make) => {
     await expect(orders.content(make())).rejects.toThrow(
-      /^@FairLocked on Orders\.content: the result of the method does not fit: it is a stream, which would be read after the lock was released\. /,
+      /^@FairLocked on Orders\.content: the method returned something that cannot be locked: it is a stream, which would be read after the lock was released\. /,
     );
   });
 
@@ -330,7 +330,7 @@ describe('a locked method that returns a promise', () => {
     }
     const other = await nestWith([Prices]);
     const early = expect.stringMatching(
-      /^Prices\.load is locked by @FairLocked, but was called before that instance was finished, by its constructor or a field initializer: Nest injects the lock after them\. Call it in onModuleInit\(\), or later\. /,
+      /^Prices\.load is locked by @FairLocked, but was called before that instance was complete, by its constructor or a field initializer: Nest injects the lock after them\. Call it in onModuleInit\(\), or later\. /,
     ) as string;
     expect(errors).toEqual([
       expect.objectContaining({ code: 'CONFIGURATION', details: early }),

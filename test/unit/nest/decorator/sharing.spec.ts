@@ -115,7 +115,7 @@ describe('a decorated method that shares its lock', () => {
       details: expect.stringContaining('weight (101) is more than permits (100)') as string,
     });
     await expect(suppliers.upload('')).rejects.toMatchObject({
-      details: expect.stringContaining('The weight function of Suppliers.upload answered 0.') as string,
+      details: expect.stringContaining('The weight function of Suppliers.upload returned 0.') as string,
     });
   });
 
@@ -147,10 +147,10 @@ describe('a decorated method that shares its lock', () => {
     const error = await suppliers.wrong(limit).catch((refused: unknown) => refused);
     expect(error).toBeInstanceOf(LockConfigurationError);
     expect((error as LockConfigurationError).details).toMatch(
-      `The permits function of Suppliers.wrong answered ${shown}. It has to answer, at once, a whole number from 1 to 2147483647.`,
+      `The permits function of Suppliers.wrong returned ${shown}. It must return a whole number from 1 to 2147483647, not a promise of one.`,
     );
     expect((error as LockConfigurationError).message).toBe(
-      'This call gives no usable number of permits for its lock.',
+      'This call does not give its lock a usable number of permits.',
     );
   });
 
@@ -158,7 +158,7 @@ describe('a decorated method that shares its lock', () => {
     await expect(suppliers.throws()).rejects.toMatchObject({
       code: 'CONFIGURATION',
       details: expect.stringContaining(
-        'Suppliers.throws threw RangeError: no such tenant. It has to answer',
+        'Suppliers.throws threw RangeError: no such tenant. It must return',
       ) as string,
     });
   });
@@ -167,12 +167,12 @@ describe('a decorated method that shares its lock', () => {
     ['k', { permits: 0 }, /^On Orders\.pay, the lock option permits must be a whole number/],
     ['k', { permits: undefined }, /^On Orders\.pay, the lock option permits must be .*; it is undefined/],
     [['a', { key: 'k', permits: undefined }], {}, /^On Orders\.pay, the lock option permits must be/],
-    [['a', { key: 'k', waitTime: 5 }], {}, /^There is no option 'waitTime' of one key among several/],
+    [['a', { key: 'k', waitTime: 5 }], {}, /^Unknown key option 'waitTime'/],
     ['k', { weight: 2 }, /^On Orders\.pay, the lock option weight is a number of permits/],
     [
       'k',
       { permits: (n: number) => n, mode: 'read' },
-      /^On Orders\.pay, the lock option permits is given together with mode/,
+      /^On Orders\.pay, the lock option permits cannot be combined with mode/,
     ],
     ['k', { permits: (n: number) => n, weight: 0 }, /^On Orders\.pay, the lock option weight must be/],
     [
@@ -215,7 +215,7 @@ describe('a decorated method that shares its lock', () => {
     }).compile();
     const module = await booting;
     await expect(module.init()).rejects.toThrow(
-      /^@FairLocked on Java\.work: The store redisson serves one holder at a time, as its wire format has it/,
+      /^@FairLocked on Java\.work: The store redisson serves one holder at a time, as its wire format requires/,
     );
     await module.close();
   });
@@ -231,7 +231,7 @@ describe('a decorated method that shares its lock', () => {
       providers: [Replicated],
     }).compile();
     await expect(module.init()).rejects.toThrow(
-      /^@FairLocked on Replicated\.work: With the option replicas the store redis serves one holder at a time/,
+      /^@FairLocked on Replicated\.work: With the option replicas, the store redis serves one holder at a time/,
     );
     await module.close();
   });

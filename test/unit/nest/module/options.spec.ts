@@ -65,7 +65,7 @@ describe('the options', () => {
     process.env['REDIS_URL'] = 'cache:secret';
     const message = refusal({});
     expect(message).toMatch(
-      /^The environment variable REDIS_URL, taken as there is no option redis, must be a redis:/,
+      /^The environment variable REDIS_URL, used because the redis option is not set, must be a redis:/,
     );
     expect(message).not.toContain('secret');
   });
@@ -75,18 +75,20 @@ describe('the options', () => {
     const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const warnings = (given: FairLockModuleOptions): unknown => {
       const createStore: StoreFactory = (_, onWarning) => {
-        onWarning('Redis did not answer.');
+        onWarning('Redis did not answer. See nestjs-fair-lock/docs/redis-setup.md.');
         return new MemoryLockStore();
       };
       new FairLockRegistration('default', given, createStore).createService();
       return warned.mock.lastCall?.[0];
     };
     expect(warnings({})).toBe(
-      'Redis did not answer. Redis is taken to be at redis://localhost:6379, since there is neither an option redis nor a REDIS_URL in the environment.',
+      'Redis did not answer. Using redis://localhost:6379 because neither the redis option nor REDIS_URL is set. See nestjs-fair-lock/docs/redis-setup.md.',
     );
-    expect(warnings({ redis: 'redis://h' })).toBe('Redis did not answer.');
+    expect(warnings({ redis: 'redis://h' })).toBe(
+      'Redis did not answer. See nestjs-fair-lock/docs/redis-setup.md.',
+    );
     process.env['REDIS_URL'] = 'redis://cache:6380';
-    expect(warnings({})).toBe('Redis did not answer.');
+    expect(warnings({})).toBe('Redis did not answer. See nestjs-fair-lock/docs/redis-setup.md.');
     warned.mockRestore();
   });
 
@@ -140,7 +142,7 @@ describe('the options', () => {
   ])('Redis may not be what would lead to localhost without a word: %j', (redis, found) => {
     const sentence = refusal({ redis });
     expect(sentence).toMatch(/^The option redis must be a redis:\/\/ .* ioredis options with host, /);
-    expect(sentence).toContain(`; here it is ${found}, and the locks would be on localhost.`);
+    expect(sentence).toContain(`; it is ${found}, so the locks would be on localhost.`);
     expect(sentence).not.toContain('s3cret');
   });
 
@@ -205,14 +207,14 @@ describe('the options', () => {
 
   test('an unknown option is reported, with those that exist', () => {
     expect(refusal({ waitTimeout: 5 })).toMatch(
-      /^There is no option 'waitTimeout'\. The options are: redis, store, /,
+      /^Unknown option 'waitTimeout'\. The options are: redis, store, /,
     );
-    expect(refusal({ toString: 5 })).toMatch(/^There is no option 'toString'/);
+    expect(refusal({ toString: 5 })).toMatch(/^Unknown option 'toString'/);
   });
 
   test('name and isGlobal out of a factory are told to stand beside it', () => {
     expect(refusal({ name: 'billing' })).toMatch(
-      /^The option name must be known before the options are made/,
+      /^The option name must be known before the options are created/,
     );
   });
 
@@ -263,7 +265,7 @@ describe('the options', () => {
     expect(refusal({ fairLockWaitTimeout: 5_000 })).toContain("only for store: 'redisson'");
     expect(refusal({ lockWatchdogTimeout: 5_000 })).toContain("only for store: 'redisson'");
     expect(refusal({ store: 'redisson', lockWatchdogTimeout: 5_000, watchdogTimeout: 6_000 })).toContain(
-      'give one',
+      'set only one',
     );
     expect(resolve({ store: 'redisson', lockWatchdogTimeout: 5_000 }).watchdogTimeout).toBe(5_000);
     expect(refusal({ store: 'redisson', keyPrefix: 'x' })).toContain("not for store: 'redisson'");
@@ -282,12 +284,12 @@ describe('a wait that a crashed holder would outlast', () => {
   test('is warned of, where holders can crash', () => {
     expect(adviseOn(resolve({ waitTime: 40_001 }))).toBeUndefined();
     expect(adviseOn(resolve({ waitTime: 40_000 }))).toMatch(
-      /^waitTime \(40000 ms\) is not above .*\(40000 ms\)/,
+      /^waitTime \(40000 ms\) does not exceed .*\(40000 ms\)/,
     );
     expect(adviseOn(resolve({ waitTime: 30_001, store: 'redisson' }))).toBeUndefined();
     const redisson = { waitTime: 20_000, watchdogTimeout: 20_000, store: 'redisson' } as const;
     expect(adviseOn(resolve(redisson))).toMatch(
-      /^waitTime \(20000 ms\) is not above watchdogTimeout \(20000 ms\)/,
+      /^waitTime \(20000 ms\) does not exceed watchdogTimeout \(20000 ms\)/,
     );
     expect(adviseOn(resolve({ waitTime: 5, store: 'memory' }))).toBeUndefined();
   });

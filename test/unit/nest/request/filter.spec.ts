@@ -60,7 +60,7 @@ describe('the filter', () => {
       });
       expect(body.message).not.toBe('');
       expect(body.message).not.toMatch(/secret|4711/);
-      expect(logged.mock.calls).toEqual(isLogged ? [[error.details, error.stack]] : []);
+      expect(logged.mock.calls).toEqual(isLogged ? [[`${code}: ${error.details}`, error.stack]] : []);
     },
   );
 

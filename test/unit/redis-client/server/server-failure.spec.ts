@@ -109,7 +109,7 @@ describe('why a connection cannot be made', () => {
     'Protocol error, got "H" as reply type byte. Please report this.',
     'Unknown RESP type 72 "H". Please report this.',
   ])('may be that something else than Redis answers: %s', (message) => {
-    expect(networkTrouble(new Error(message))).toMatch(/^something else than Redis answers there/);
+    expect(networkTrouble(new Error(message))).toMatch(/^something other than Redis responds there/);
   });
 
   test('is that of the first address of a name that has several', () => {
@@ -134,8 +134,8 @@ describe('why a connection cannot be made', () => {
 });
 
 test.each([
-  [toCommandFailure(new Error('LOADING')), 'The lock store could not serve: Redis is loading its data.'],
-  [commandTimeout(50), 'The lock store gave no answer within 50 ms (commandTimeout).'],
+  [toCommandFailure(new Error('LOADING')), 'Redis could not serve the lock: Redis is loading its data.'],
+  [commandTimeout(50), 'Redis did not respond within 50 ms (commandTimeout).'],
 ])('the reason of a failure stands apart from what it means for the lock', ({ error }, reason) => {
   expect((error as LockStoreUnavailableError).reason).toBe(reason);
   expect(error.details).toMatch(/^(.*) The lock was not taken\./);
