@@ -14,7 +14,9 @@ const PAGE = 'docs/troubleshooting.md';
 const partsOf = (line: string): string[] =>
   line
     .replace(/^(WARN|ERROR) \[\w+\] /, '')
-    .split(/"[^"]*"|\([^)]*\)|\S+\/\d+\/\S+|\b[A-Z]\w+\.[a-z]\w+\b|[\d.]+(?: m?s\b)?|[:.] (?:evalsha)?/)
+    .split(
+      /"[^"]*"|\([^)]*\)|(?:, held by )?\S+\/\d+\/\S+|\b[A-Z]\w+\.[a-z]\w+\b|[\d.]+(?: m?s\b)?|[:.] (?:evalsha)?/,
+    )
     .map((part) => part.trim())
     .filter((part) => part.length > 2);
 
