@@ -345,11 +345,11 @@ test('connects again by itself when the server was restarted', async () => {
   await openBoard();
   const port = Number(new URL(board.url).port);
   await board.app.close();
-  await page.getByText('The connection is lost.').waitFor();
+  await page.getByText('The connection was lost.').waitFor();
   board = await boardApp({ port });
   board.locks.overview = manyLocks(2, 2);
   await page.getByText('order:1').waitFor();
-  await page.getByText('The connection is lost.').waitFor({ state: 'detached' });
+  await page.getByText('The connection was lost.').waitFor({ state: 'detached' });
 });
 
 test('comes again when the server asks it to, which is no trouble', async () => {
@@ -360,7 +360,7 @@ test('comes again when the server asks it to, which is no trouble', async () => 
   const asked = { contentType: 'text/event-stream', body: 'event: again\ndata: {}\n\n' };
   await page.route('**/locks/events', (route) => route.fulfill(asked), { times: 1 });
   await page.addInitScript(`addEventListener('DOMContentLoaded', () => {
-    const look = () => (globalThis.lost ||= document.body.textContent.includes('The connection is lost.'));
+    const look = () => (globalThis.lost ||= document.body.textContent.includes('The connection was lost.'));
     new MutationObserver(look).observe(document.body, { childList: true, characterData: true, subtree: true });
   })`);
   await page.goto(`${board.url}/locks`);

@@ -75,7 +75,7 @@ describe('the options', () => {
     const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const warnings = (given: FairLockModuleOptions): unknown => {
       const createStore: StoreFactory = (_, onWarning) => {
-        onWarning('Redis did not answer. See nestjs-fair-lock/docs/redis-setup.md.');
+        onWarning('Redis did not answer.');
         return new MemoryLockStore();
       };
       new FairLockRegistration('default', given, createStore).createService();
