@@ -17,7 +17,11 @@ export const ROWS = [
   { row: 'SIGKILL of waiters, half-open', within: 'W + ε', tests: /killed waiters .*half-open/ },
   { row: 'SIGSTOP of the head waiter', within: 'W + ε', tests: /head of the line stopped/ },
   { row: "suspend of the head waiter's host", within: '', tests: /host of the head suspended/ },
-  { row: 'all subscribers cut during a release', within: 'G + ε', tests: /all subscribers cut at once/ },
+  {
+    row: 'all subscribers cut during a release',
+    within: 'heartbeat + ε',
+    tests: /all subscribers cut at once/,
+  },
   { row: 'wait times out or aborts', within: '1 RTT + ε', tests: /waits that end/ },
   {
     row: 'CLIENT KILL of subscribers',
@@ -44,7 +48,11 @@ export const ROWS = [
   { row: 'maxmemory full', within: 'ε', tests: /maxmemory full/ },
   { row: 'a key evicted', within: 'R + W + ε', tests: /of a lock is evicted/ },
   { row: 'client wall clock stepped', within: '', tests: /a wall clock set/ },
-  { row: 'server clock stepped', within: 'R + ε; G + ε', tests: /the clock of the server is set/ },
+  {
+    row: 'server clock stepped',
+    within: 'heartbeat + ε; R + ε; G + ε',
+    tests: /the clock of the server is set/,
+  },
   { row: 'event loop blocked', within: '2 L, the first tick', tests: /an event loop blocked/ },
   {
     row: 'a leader killed, stopped, cut off',
