@@ -37,7 +37,7 @@ describe('found before', () => {
   test('a request whose grant came while its process stood still, for longer than the lease, is granted anew', async () => {
     const [troubled] = (await scene.behindProxy(1)) as [WorkerProcess];
     const [other] = (await scene.workers(1)) as [WorkerProcess];
-    // From now on it knows the server's time: its next command is executed.
+    // Its connections stand: its next command is executed.
     const warm = troubled.ask('warm');
     await warm.granted();
     await warm.release();

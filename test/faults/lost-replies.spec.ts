@@ -30,7 +30,7 @@ describe.each(WAYS)(
       ];
       // Else what is lost could be the answer that the server does not know the script.
       for (const { lua } of Object.values(LAB_SCRIPTS)) await scene.admin.script('LOAD', lua);
-      // From now on it knows the server's time: its next command is executed.
+      // Its connections stand: its next command is executed.
       const warm = troubled.ask('warm');
       await warm.granted();
       await warm.release();

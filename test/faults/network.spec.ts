@@ -102,7 +102,7 @@ describe('a network in trouble', () => {
     'a latency of 300 ms: all goes on, slower',
     () =>
       played(async () => {
-        // The first command of a client only learns the server's time, for which 600 ms of the command deadline are too many.
+        // The first command of a script may have to be sent twice, for which 600 ms of the command deadline are too many.
         const warm = holder.ask('warm');
         await warm.granted();
         await warm.release();

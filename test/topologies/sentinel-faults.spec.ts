@@ -76,7 +76,7 @@ describe('a primary that sentinels replace', () => {
     expect(lab.verify(limits)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
   });
 
-  test('because it was killed: the holder goes on, and a release meanwhile is made good', async () => {
+  test('because it was killed: the holder goes on, a release meanwhile is made good, and behind the first to come back all are served in order', async () => {
     await open(LONG_LEASE);
     const [holder, ...others] = workers;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
@@ -89,15 +89,18 @@ describe('a primary that sentinels replace', () => {
     await first.event('releaseSent');
     await setup.promoted(former);
     await expectWithin(lab, fault, stamp(), FAILOVER);
-    heal();
     const promoted = stamp();
-    const served = serve(line);
-    await expectWithin(lab, promoted, await line[0]!.granted(TIME_LIMIT), FOUND);
-    expect(await served).toEqual(line.map(({ name }) => name));
+    const next = await Promise.race(line.map((request) => request.granted(TIME_LIMIT)));
+    await expectWithin(lab, promoted, next, FOUND);
+    await pause(FOUND);
+    heal();
+    const inFront = line.filter(({ name }) => name === next.request);
+    const behind = line.filter(({ name }) => name !== next.request);
+    expect(await serve([...inFront, ...behind])).toEqual([...inFront, ...behind].map(({ name }) => name));
     expect(await isHeld(kept)).toBe(true);
     await kept.release();
     await lab.closeWorkers();
-    expect(lab.verify(limits)).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
+    expect(lab.verify(limits)).toMatchObject({ grants: 5, lost: 0, errors: 0 });
   });
 
   test('because it was frozen, and then wakes up: with both alive no late grant counts', async () => {
@@ -124,7 +127,8 @@ describe('a primary that sentinels replace', () => {
     const served = serve(line);
     void first.release();
     expect(await served).toEqual(line.map(({ name }) => name));
-    expect(await former.admin.keys(`${lab.prefix}:{free}*`)).toEqual([]);
+    // Executed late, it grants the lock there to a request that is over.
+    expect(buffered.find('granted')).toBeUndefined();
     expect(await isHeld(other)).toBe(true);
     await other.release();
     await lab.closeWorkers();

@@ -98,7 +98,7 @@ export type ServerEvent = Stamped &
  *
  * - `killed`, `stopped`, `cut`: a process was killed, stood still, or could not reach the server or be reached
  * - `serverDown`: the same for all processes, and places in line may be lost, as in a failover
- * - `serverAway`: the same for all processes; the server comes back with all that it knew, so the order is kept
+ * - `serverAway`: the same for all processes; the server comes back with all that it knew
  * - `dataLost`: the server lost what it knew
  * - `forced`: a lock was taken from its holder by force
  * - `clockStepped`: the server's clock was set
