@@ -34,6 +34,7 @@ export class Line {
       if (id === undefined || record.hasLeft) continue;
       const { served } = record;
       if (inLine.has(id)) {
+        if (record.lostPlace && this.excuses.hasCopies) record.cameBackAfter = record.lostPlace;
         record.lostPlace = undefined;
         record.served = undefined;
       } else if (served && !held.has(served.hold)) {
@@ -105,6 +106,7 @@ export class Line {
   ): Excuse | undefined {
     const id = this.idOf(other);
     if (other.lostPlace) return other.lostPlace;
+    if (other.cameBackAfter) return other.cameBackAfter;
     if (this.excuses.dataLost(lock.name, other.sentAt, this.world.now)) return 'data';
     if (id !== undefined && after.queue.includes(id)) {
       if (!this.listens(other.client)) return 'unreachable';
