@@ -120,8 +120,10 @@ export class Line {
   /** Notes since when the head of the line could have the lock. */
   noteNeed(lock: LockState, after: LockData): void {
     const { now } = this.world;
-    const head = after.queue.length > 0;
-    if (!head || this.excuses.protections.longestWait > 0) {
+    const wanted = new Set([...lock.waiting].map((record) => this.idOf(record)));
+    // Late copies may have put requests in line that are over.
+    const isWanted = after.queue.some((id) => wanted.has(id));
+    if (!isWanted || this.excuses.protections.longestWait > 0) {
       lock.neededSince = undefined;
       return;
     }
