@@ -1,8 +1,9 @@
+import { Redis } from 'ioredis';
 import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { deferred } from '../support/waiting.js';
+import { deferred, eventually, pause, SOON } from '../support/waiting.js';
 
 describe('requests that are made in the same moment', () => {
   let clients: InProcessClients;
@@ -77,5 +78,51 @@ describe('requests that are made in the same moment', () => {
     expect(await waits[2]).toBe('left');
     await holder.release();
     expect(await Promise.all(waits)).toEqual([0, 1, 'left', 3, 4]);
+  });
+
+  test('are not granted the lock by a message that comes when the first of them has left', async () => {
+    const prefix = uniquePrefix();
+    const own = new InProcessClients(prefix);
+    const { service } = await own.start(redisUrl());
+    const holder = await (await own.start(redisUrl())).service.acquire('k');
+    const leave = new AbortController();
+    const left = service.acquire('k', { signal: leave.signal }).catch(() => 'left');
+    let isServed = false;
+    const stays = service.acquire('k').then((lock) => {
+      isServed = true;
+      return lock.release();
+    });
+    await eventually(async () => (await service.inspect('k')).queueLength === 2, SOON, 'both to be in line');
+    const { waiters } = await service.inspect('k');
+    const sequences = waiters.map(({ id = '' }) => id.split(':')[1]).join();
+    leave.abort();
+    expect(await left).toBe('left');
+    const redis = new Redis(redisUrl());
+    const granted = `granted ${holder.token! + 1} 2000 ${sequences} ${prefix}:{k}`;
+    await redis.publish(`${prefix}:client:${waiters[0]!.client}`, granted);
+    await redis.quit();
+    // It has asked for its place again.
+    await eventually(async () => (await service.inspect('k')).queueLength === 1, SOON, 'it to be in line again');
+    expect(isServed).toBe(false);
+    await holder.release();
+    await stays;
+    await own.close();
+  });
+
+  test('keep their place while their client tries to get the same lock again and again', async () => {
+    const times = { lease: 3_000, livenessWindow: 600, commandTimeout: 300 };
+    const own = new InProcessClients(uniquePrefix(), times);
+    const { service } = await own.start(redisUrl());
+    const holder = await (await own.start(redisUrl())).service.acquire('k');
+    const waits = service.acquire('k').then((lock) => lock.release());
+    const until = performance.now() + 1.5 * times.livenessWindow;
+    while (performance.now() < until) {
+      expect(await service.tryAcquire('k')).toBeUndefined();
+      await pause(times.livenessWindow / 6);
+    }
+    expect((await service.inspect('k')).waiters).toMatchObject([{ live: true }]);
+    await holder.release();
+    await waits;
+    await own.close();
   });
 });
