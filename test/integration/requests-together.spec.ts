@@ -102,7 +102,11 @@ describe('requests that are made in the same moment', () => {
     await redis.publish(`${prefix}:client:${waiters[0]!.client}`, granted);
     await redis.quit();
     // It has asked for its place again.
-    await eventually(async () => (await service.inspect('k')).queueLength === 1, SOON, 'it to be in line again');
+    await eventually(
+      async () => (await service.inspect('k')).queueLength === 1,
+      SOON,
+      'it to be in line again',
+    );
     expect(isServed).toBe(false);
     await holder.release();
     await stays;
