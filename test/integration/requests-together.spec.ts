@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
@@ -135,5 +136,22 @@ describe('requests that are made in the same moment', () => {
       await lock.release();
       await (await last.granted).release();
     });
+  });
+
+  test('keep their place while their client tries to get the same lock again and again', async () => {
+    const times = { lease: 3_000, livenessWindow: 600, commandTimeout: 300 };
+    const own = new InProcessClients(uniquePrefix(), times);
+    const { service } = await own.start(redisUrl());
+    const holder = await (await own.start(redisUrl())).service.acquire('k');
+    const waits = service.acquire('k').then((lock) => lock.release());
+    const until = performance.now() + 1.5 * times.livenessWindow;
+    while (performance.now() < until) {
+      expect(await service.tryAcquire('k')).toBeUndefined();
+      await pause(times.livenessWindow / 6);
+    }
+    expect((await service.inspect('k')).waiters).toMatchObject([{ live: true }]);
+    await holder.release();
+    await waits;
+    await own.close();
   });
 });

@@ -94,11 +94,10 @@ export class Asks {
   private apply(request: Request, reply: Reply, words: readonly string[]): void {
     const { lock } = this;
     const [what, first, second] = words;
-    // What became of it since the command was sent counts more (rule 6).
-    if (request.state !== 'asking') {
-      if (request.state === 'over' && (what === 'line' || what === 'held')) this.giveUp(request);
-      return;
-    }
+    // What became of it since the command was sent counts more (rule 6). One that is over was given back then; its batch may still hold
+    // the lock under its name.
+    if (request.state === 'next') lock.reportPlace(request, this.holds.blockerOf(request).ahead ?? 0);
+    if (request.state !== 'asking') return;
     switch (what) {
       case 'line':
         request.ticket = first!;

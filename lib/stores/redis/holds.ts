@@ -8,6 +8,9 @@ import type { Request } from './request.js';
 /** A section that lasts for longer than this (ms) after a handoff renews its first lease; shorter ones cost no heartbeat (rule 4). */
 const FIRST_RENEWAL = 100;
 
+/** Before a request asks again whose grant the replicas' server does not know, ms. */
+const PAUSE = 100;
+
 /** Neighbours in line that Redis granted together; they hold the lock one after the other (rule 9). */
 interface Batch {
   /** Its first request, under whose id Redis keeps it. */
@@ -163,7 +166,8 @@ export class Holds {
 
   /** Redis has ended the hold. */
   lose(request: Request, why: string): void {
-    if (request.state === 'confirming') return this.lock.askAgain(request);
+    // In a failover the two connections may lead to two servers for a while.
+    if (request.state === 'confirming') return this.lock.askAgain(request, PAUSE);
     request.lease.lose(why);
   }
 

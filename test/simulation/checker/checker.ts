@@ -256,6 +256,7 @@ export class Checker implements ClientListener {
       if (record === first || record.planned.share) this.line.checkOrder(lock, record, after);
     this.checkKept(lock, after);
     this.checkBelieved(lock, after);
+    if (grants.length > 0) lock.neededSince = undefined;
     this.line.noteNeed(lock, after);
     for (const client of this.clients)
       if (client !== caller) this.commands.reason(client, lock.name, grants.length);
@@ -320,7 +321,9 @@ export class Checker implements ClientListener {
     const keep = wholeNumber('holdAtLeast', record.planned.holdAtLeast ?? 0) ?? 0;
     const found = after.holdings.find((one) => one.id === `-${id}`);
     const least = Math.min(record.served?.serverTime ?? 0, Math.floor(held.token / 1000)) + keep;
-    const wasSet = this.excuses.breaks.some(({ kind }) => kind.startsWith('clock-'));
+    const wasSet =
+      this.excuses.breaks.some(({ kind }) => kind.startsWith('clock-')) ||
+      this.excuses.dataLost(lock.name, record.sentAt, this.world.now);
     if (!found && least > after.now && !wasSet)
       this.findings.violate(
         'kept',

@@ -40,6 +40,7 @@ export class CommandBudget {
 
   /** A script is sent, with its keys and arguments. Returns what to call when it is answered. */
   sent(client: SimClient, [, count, ...keys]: readonly string[]): (() => void) | undefined {
+    if (Number(count) < 3) return undefined;
     const locks = keys.slice(0, Number(count)).filter((_, i) => i % 3 === 0);
     const accounts = locks.map((lock) => ({ lock, account: this.of(client, lock) }));
     for (const { lock, account } of accounts) {

@@ -165,6 +165,11 @@ export class Excuses {
     return planned.leaseTime ?? Math.min(...times.map(({ lease, window }) => Math.min(lease, window)));
   }
 
+  /** Copies of commands come late. */
+  get hasCopies(): boolean {
+    return this.kinds.has('duplicate');
+  }
+
   private get messagesMayBeLost(): boolean {
     return this.plan.denied.includes('PUBLISH') || this.kinds.has('mute');
   }

@@ -29,6 +29,8 @@ export interface RequestRecord {
   hasLeft?: boolean;
   /** Why it has no place in line, though it waits. */
   lostPlace?: Excuse | undefined;
+  /** Why it had none, before a late copy of its first command may have put it behind all others. */
+  cameBackAfter?: Excuse;
 }
 
 export interface Served {

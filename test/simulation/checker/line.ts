@@ -34,6 +34,7 @@ export class Line {
       if (id === undefined || record.hasLeft) continue;
       const { served } = record;
       if (inLine.has(id)) {
+        if (record.lostPlace && this.excuses.hasCopies) record.cameBackAfter = record.lostPlace;
         record.lostPlace = undefined;
         record.served = undefined;
       } else if (served && !held.has(served.hold)) {
@@ -105,6 +106,7 @@ export class Line {
   ): Excuse | undefined {
     const id = this.idOf(other);
     if (other.lostPlace) return other.lostPlace;
+    if (other.cameBackAfter) return other.cameBackAfter;
     if (this.excuses.dataLost(lock.name, other.sentAt, this.world.now)) return 'data';
     if (id !== undefined && after.queue.includes(id)) {
       if (!this.listens(other.client)) return 'unreachable';
@@ -118,8 +120,10 @@ export class Line {
   /** Notes since when the head of the line could have the lock. */
   noteNeed(lock: LockState, after: LockData): void {
     const { now } = this.world;
-    const head = after.queue.length > 0;
-    if (!head || this.excuses.protections.longestWait > 0) {
+    const wanted = new Set([...lock.waiting].map((record) => this.idOf(record)));
+    // Late copies may have put requests in line that are over.
+    const isWanted = after.queue.some((id) => wanted.has(id));
+    if (!isWanted || this.excuses.protections.longestWait > 0) {
       lock.neededSince = undefined;
       return;
     }

@@ -161,7 +161,6 @@ export class MiniRedis {
 
   /** Keys that will never expire by themselves. */
   keysWithoutExpiry(): string[] {
-    this.micros = this.options.clock();
     return this.keys.keys().filter((key) => this.keys.get(key)?.expireAt === undefined);
   }
 
