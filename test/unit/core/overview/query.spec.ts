@@ -195,6 +195,7 @@ describe('query', () => {
     };
 
     const keptKeys = jest.fn<() => Promise<KeptKeys>>();
+    const asked = jest.fn();
 
     function observer(
       answers: boolean,
@@ -204,13 +205,12 @@ describe('query', () => {
       const peers: Peers = {
         self: here,
         onReportRequest: undefined,
-        collectReports: (_request, _timeout, clients) =>
-          Promise.resolve({
-            reports: answers && clients?.includes('far') ? [report] : [],
-            silent: [],
-            problems: [],
-          }),
-        ask: () => Promise.resolve({ reports: [], silent: [], problems: [] }),
+        collectReports: (_request, _timeout, clients) => {
+          asked();
+          const reports = answers && clients?.includes('far') ? [report] : [];
+          return Promise.resolve({ reports, silent: [], problems: [] });
+        },
+        ask: () => Promise.reject(new Error('asked again')),
       };
       const holder = { client: 'far', who: 'web-2/4711/', token: 7, heldFor: 5, leaseLeft: 9_000 };
       const snapshot: Omit<LockSnapshot, 'key'> = {
@@ -263,9 +263,11 @@ describe('query', () => {
       expect(processes).toContainEqual(report);
     });
 
-    it('searches the whole store once, also where a client answers only to its name', async () => {
+    it('searches the whole store once, and asks once, also where a client answers only to its name', async () => {
+      asked.mockReset();
       await observer(true).query({ orphans: true });
       expect(keptKeys).toHaveBeenCalledTimes(1);
+      expect(asked).toHaveBeenCalledTimes(1);
     });
   });
 
