@@ -4,7 +4,7 @@ import {
   LockHolderChangedError,
   LockStoreUnavailableError,
 } from '../../../../lib/core/errors/errors.js';
-import type { HoldReport, ProcessReport } from '../../../../lib/core/port/lock-overview.js';
+import type { HoldReport, ProcessReport, WaitReport } from '../../../../lib/core/port/lock-overview.js';
 import type { KeptKeys, LockSnapshot } from '../../../../lib/core/port/lock-store.js';
 import { Observer } from '../../../../lib/core/overview/observer.js';
 import type { Peers } from '../../../../lib/core/port/peers.js';
@@ -199,9 +199,9 @@ describe('query', () => {
 
     function observer(
       answers: boolean,
-      { failing, kept = 1 }: { failing?: Error; kept?: number } = {},
+      { failing, kept = 1, waits = [] }: { failing?: Error; kept?: number; waits?: WaitReport[] } = {},
     ): Observer {
-      const here: ProcessReport = { ...report, clientId: 'here', holds: [] };
+      const here: ProcessReport = { ...report, clientId: 'here', holds: [], waits };
       const peers: Peers = {
         self: here,
         onReportRequest: undefined,
@@ -250,6 +250,12 @@ describe('query', () => {
       const { problems } = await observer(false, { failing, kept: 3_000 }).query({ orphans: true });
       expect(problems).toHaveLength(51);
       expect(problems.at(-1)).toBe('2950 locks were not looked up.');
+    });
+
+    it('calls nothing an orphan without asking its client by name, which may have come meanwhile', async () => {
+      const waiting = { key: 'order:1', waitingFor: 5, inside: [] };
+      const { locks } = await observer(false, { waits: [waiting] }).query();
+      expect(locks).toMatchObject([{ key: 'order:1', orphan: false, holder: identity }]);
     });
 
     it('calls it an orphan if the client does not answer to its name either', async () => {
