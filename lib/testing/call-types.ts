@@ -8,7 +8,10 @@ export type ArgumentsOf<T, Name extends keyof T> = T[Name] extends (...args: inf
   ? Args
   : never;
 
+/** Calls that a test makes. */
+export type Calls = readonly (() => unknown)[];
+
 /** The results of calls, in their order. */
-export type ResultsOf<Calls extends readonly (() => unknown)[]> = {
-  -readonly [Index in keyof Calls]: Awaited<ReturnType<Calls[Index]>>;
+export type ResultsOf<All extends Calls> = {
+  -readonly [Index in keyof All]: Awaited<ReturnType<All[Index]>>;
 };

@@ -1,18 +1,17 @@
 import { inspect } from 'node:util';
 import { LockConfigurationError } from '../core/errors/errors.js';
-import { type Grant } from '../core/port/lock-store.js';
-import { Wait } from '../core/port/wait.js';
-import { lockOrder, requireKey, type LockKeys } from '../core/options/lock-keys.js';
-import { shareOf, type SharingOptions } from '../core/options/sharing.js';
+import { requireKey, type LockKeys } from '../core/options/lock-keys.js';
+import { type SharingOptions } from '../core/options/sharing.js';
 import { quote } from '../core/errors/text.js';
 import { printAs } from '../core/runtime/printing.js';
 import { LockedMethod } from '../nest/decorator/locked-method.js';
 import { type StoreFactory } from '../setup/store-factory.js';
-import { type ArgumentsOf, type MethodName, type ResultsOf } from './call-types.js';
+import { type ArgumentsOf, type Calls, type MethodName, type ResultsOf } from './call-types.js';
+import { requireExclusion, requireUnshared } from './exclusion.js';
 import { HeldCalls, withError } from './held-calls.js';
 import { fail, within, type WithinOptions } from './patience.js';
-import { type ProbeHold } from './probe-hold.js';
-import { ProbedStore } from './probed-store.js';
+import { type ProbeHold, takeHold } from './probe-hold.js';
+import { ProbedStore, type Waiting } from './probed-store.js';
 
 /**
  * Controls the locks of an application under test: holds them, waits for calls that request them, takes them away.
@@ -78,27 +77,7 @@ export class FairLockProbe {
    * `mode: 'read'`, it takes as much of the lock as such a call.
    */
   async hold(keys: LockKeys, options: WithinOptions & SharingOptions = {}): Promise<ProbeHold> {
-    const { within: limit, ...sharing } = options;
-    let wait: Wait | undefined;
-    const grants: Grant[] = [];
-    const targets = lockOrder([keys].flat(), (key) => key, shareOf(sharing));
-    const release = async (): Promise<void> => {
-      for (const grant of grants.splice(0).reverse()) await grant.release();
-    };
-    try {
-      for (const { key, share } of targets) {
-        const request = { key, share, waitTime: Infinity, maxQueue: Infinity, label: 'FairLockProbe.hold' };
-        wait = new Wait(request);
-        const granted = this.store.acquire(wait);
-        const describe = () => `hold() was not granted the lock ${quote(key)}`;
-        grants.push(await within(granted, describe, { within: limit }));
-      }
-    } catch (error) {
-      wait?.abort();
-      await release();
-      throw error;
-    }
-    return { keys: targets.map(({ key }) => key), release, [Symbol.asyncDispose]: release };
+    return await takeHold(this.store, keys, options);
   }
 
   /**
@@ -109,8 +88,8 @@ export class FairLockProbe {
   async waitForLine(key: string, count = 1, options?: WithinOptions): Promise<void> {
     requireKey(key);
     await within(
-      this.store.until(() => this.store.waiters(key).length >= count),
-      () => `Expected ${count} in line for ${quote(key)}; ${this.describeLine(key)}`,
+      this.store.until(() => this.store.line(key).length >= count),
+      () => `Expected ${count} in line for ${quote(key)}; ${this.store.describeLine(key)}`,
       options,
     );
   }
@@ -148,7 +127,7 @@ export class FairLockProbe {
     try {
       const how = await within(
         Promise.race([this.store.until(() => !refusal.pending()), ended]),
-        () => `The call did not request the lock ${quote(key)}; ${this.describeLine(key)}`,
+        () => `The call did not request the lock ${quote(key)}; ${this.store.describeLine(key)}`,
         options,
       );
       if (refusal.pending()) {
@@ -172,21 +151,15 @@ export class FairLockProbe {
    * @example
    * await locks.assertSerialized('order:42', [() => orders.pay('42'), () => orders.cancel('42')]);
    */
-  async assertSerialized<const Calls extends readonly (() => unknown)[]>(
+  async assertSerialized<const All extends Calls>(
     key: string,
-    calls: Calls,
+    calls: All,
     options?: WithinOptions,
-  ): Promise<ResultsOf<Calls>> {
+  ): Promise<ResultsOf<All>> {
     if (calls.length < 2) {
       fail(`assertSerialized needs two calls or more; it received ${inspect(calls.length)}.`);
     }
-    return await this.lineUp(key, calls, options, () => {
-      if (!this.store.isShared(key)) return;
-      fail(
-        `The calls share the lock ${quote(key)} (permits, or mode: 'read'), so they do not exclude each other. ` +
-          'Use assertAtMost to check how many run at a time.',
-      );
-    });
+    return await this.lineUp<All>(key, [calls], options, ([line = []]) => requireUnshared(key, line));
   }
 
   /**
@@ -200,18 +173,18 @@ export class FairLockProbe {
    * @example
    * await locks.assertAtMost('api:acme', 2, [call, call, call]);
    */
-  async assertAtMost<const Calls extends readonly (() => unknown)[]>(
+  async assertAtMost<const All extends Calls>(
     key: string,
     most: number,
-    calls: Calls,
+    calls: All,
     options?: WithinOptions,
-  ): Promise<ResultsOf<Calls>> {
+  ): Promise<ResultsOf<All>> {
     if (!Number.isSafeInteger(most) || most < 1 || calls.length <= most) {
       fail(
         `assertAtMost needs a whole number from 1, and more calls than that; it received ${inspect(most)} and ${calls.length} calls.`,
       );
     }
-    const results = await this.lineUp(key, calls, options, () => this.store.countTogether(key));
+    const results = await this.lineUp<All>(key, [calls], options, () => this.store.countTogether(key));
     const together = this.store.mostTogether(key);
     if (together > most) {
       fail(`Expected at most ${most} calls to hold the lock ${quote(key)} at a time; ${together} held it.`);
@@ -219,31 +192,43 @@ export class FairLockProbe {
     return results;
   }
 
-  private async lineUp<Calls extends readonly (() => unknown)[]>(
+  /**
+   * Shows that each of the writers runs alone: while the test holds `key`, every call waits for it, and none of them could hold it beside a
+   * writer. Then all run. Readers may run together.
+   *
+   * @returns the results of the calls, the writers' first
+   * @throws AssertionError if a call could hold the lock together with a writer; and as `assertSerialized` if a call does not wait for it
+   *
+   * @example
+   * await locks.assertExcludes('page:1', [() => pages.save('1')], [() => pages.show('1'), () => pages.print('1')]);
+   */
+  async assertExcludes<const Writers extends Calls, const Readers extends Calls>(
     key: string,
-    calls: Calls,
-    options: WithinOptions | undefined,
-    whenInLine: () => void,
-  ): Promise<ResultsOf<Calls>> {
-    const held = await this.hold(requireKey(key), options);
-    const calling = new HeldCalls(key, calls, this.store);
-    try {
-      const describe = () =>
-        `Expected ${calls.length} calls to wait for ${quote(key)}; ${this.describeLine(key)}`;
-      await within(calling.inLine(), describe, options);
-      whenInLine();
-    } finally {
-      await held.release();
+    writers: Writers,
+    readers: Readers,
+    options?: WithinOptions,
+  ): Promise<ResultsOf<readonly [...Writers, ...Readers]>> {
+    if (writers.length === 0 || writers.length + readers.length < 2) {
+      fail('assertExcludes needs a writer, and another call that it excludes.');
     }
-    return (await calling.results()) as ResultsOf<Calls>;
+    return await this.lineUp<readonly [...Writers, ...Readers]>(
+      key,
+      [writers, readers],
+      options,
+      ([writing = [], reading = []]) => requireExclusion(key, writing, [...writing, ...reading]),
+    );
   }
 
-  private describeLine(key: string): string {
-    const waiters = this.store.waiters(key);
-    const others = this.store.keysWaitedFor().filter((other) => other !== key);
-    const line =
-      waiters.length === 0 ? 'none are waiting' : `${waiters.length} waiting: ${waiters.join(', ')}`;
-    return others.length === 0 ? line : `${line}. Others are waiting for ${others.map(quote).join(', ')}`;
+  private async lineUp<All extends Calls>(
+    key: string,
+    groups: readonly Calls[],
+    options: WithinOptions | undefined,
+    whenInLine: (lines: (readonly Waiting[])[]) => void,
+  ): Promise<ResultsOf<All>> {
+    const held = await this.hold(requireKey(key), options);
+    const calling = new HeldCalls(key, this.store);
+    await calling.lineUp(groups, options, whenInLine).finally(() => held.release());
+    return (await calling.results()) as ResultsOf<All>;
   }
 }
 

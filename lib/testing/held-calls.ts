@@ -1,36 +1,56 @@
 import { inspect } from 'node:util';
 import { quote } from '../core/errors/text.js';
-import { fail } from './patience.js';
-import { type ProbedStore } from './probed-store.js';
+import { type Calls } from './call-types.js';
+import { fail, within, type WithinOptions } from './patience.js';
+import { type ProbedStore, type Waiting } from './probed-store.js';
 
 /** Calls that are begun while the test holds the lock that they should wait for. */
 export class HeldCalls {
   private readonly waitedBefore: number;
   private readonly grantedBefore: number;
-  private readonly running: readonly Promise<unknown>[];
+  private readonly running: Promise<unknown>[] = [];
 
   constructor(
     private readonly key: string,
-    calls: readonly (() => unknown)[],
     private readonly store: ProbedStore,
   ) {
-    this.waitedBefore = store.waiters().length;
+    this.waitedBefore = store.line().length;
     this.grantedBefore = store.grantsOf(key);
-    this.running = calls.map(async (call) => await call());
-    // Errors of calls are checked later; this avoids unhandled rejections until then.
-    for (const each of this.running) each.catch(() => undefined);
   }
 
-  /** Resolves when all wait, for whatever lock. @throws AssertionError if one ends before */
-  async inLine(): Promise<void> {
+  /**
+   * Begins the calls of one group after the other, each when those before are in line.
+   *
+   * @param whenInLine gets the requests for the key that each group made
+   * @throws AssertionError if a call ends before it waits, or does not come in time
+   */
+  async lineUp(
+    groups: readonly Calls[],
+    options: WithinOptions | undefined,
+    whenInLine: (lines: (readonly Waiting[])[]) => void,
+  ): Promise<void> {
+    const lines: (readonly Waiting[])[] = [];
+    for (const calls of groups) lines.push(await this.begin(calls, options));
+    whenInLine(lines);
+  }
+
+  /** Resolves when all wait, for whatever lock, with the requests for the key that they made. */
+  private async begin(calls: Calls, options: WithinOptions | undefined): Promise<readonly Waiting[]> {
+    const before = this.store.line(this.key);
+    this.running.push(...calls.map(async (call) => await call()));
+    // Errors of calls are checked later; this avoids unhandled rejections until then.
+    for (const each of this.running) each.catch(() => undefined);
     const early = this.running.map((each, index) =>
       each.then(
         () => endedEarly(index, this.key),
         (error: unknown) => endedEarly(index, this.key, error),
       ),
     );
-    const inLine = () => this.store.waiters().length - this.waitedBefore >= this.running.length;
-    await Promise.race([this.store.until(inLine), ...early]);
+    const inLine = () => this.store.line().length - this.waitedBefore >= this.running.length;
+    const describe = () =>
+      `${calls.length} calls were to wait for ${quote(this.key)}; ${this.store.describeLine(this.key)}`;
+    await within(Promise.race([this.store.until(inLine), ...early]), describe, options);
+    return this.store.line(this.key).filter((each) => !before.includes(each));
   }
 
   /** What they resolve with. @throws AssertionError if one of them did not take the lock */

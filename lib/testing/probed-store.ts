@@ -1,9 +1,10 @@
+import { quote } from '../core/errors/text.js';
 import { type Grant, type Share } from '../core/port/lock-store.js';
 import { type Wait } from '../core/port/wait.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
 
 /** A request in line. */
-interface Waiting {
+export interface Waiting {
   readonly key: string;
   readonly label: string;
   readonly share: Share | undefined;
@@ -42,20 +43,17 @@ export class ProbedStore extends MemoryLockStore {
     }
   }
 
-  /** The labels of the requests in line for `key` (without a key: for all keys), in the order in which they came. */
-  waiters(key?: string): readonly string[] {
-    const waiting = [...this.inLine].filter((each) => key === undefined || each.key === key);
-    return waiting.map(({ label }) => label);
+  /** The requests in line for `key` (without a key: for all keys), in the order in which they came. */
+  line(key?: string): readonly Waiting[] {
+    return [...this.inLine].filter((each) => key === undefined || each.key === key);
   }
 
-  /** Whether a request in line for `key` would share it. */
-  isShared(key: string): boolean {
-    return [...this.inLine].some((each) => each.key === key && each.share);
-  }
-
-  /** The keys that have waiters. */
-  keysWaitedFor(): readonly string[] {
-    return [...new Set([...this.inLine].map(({ key }) => key))];
+  /** Who waits for `key`, and which other locks are waited for. */
+  describeLine(key: string): string {
+    const waiters = this.line(key).map(({ label }) => label);
+    const others = new Set([...this.inLine].map((each) => each.key).filter((other) => other !== key));
+    const line = waiters.length === 0 ? 'none waits' : `${waiters.length} wait: ${waiters.join(', ')}`;
+    return others.size === 0 ? line : `${line}. Others wait for ${[...others].map(quote).join(', ')}`;
   }
 
   /** How many times `key` was granted. */

@@ -32,13 +32,12 @@ export class Observer {
     const found: string[] = [];
     // Looked up before the processes are asked: whoever holds a lock then is asked by name, so only one that is gone gives no answer.
     const inStore = await lookUp(this.store, kept.keys, found);
-    const others = await this.store.peers?.collectReports(
-      request,
-      timeout,
-      inStore.flatMap(({ holders }) => holders.flatMap(clientOf)),
-    );
+    const named = inStore.flatMap(({ holders }) => holders.flatMap(clientOf));
+    const others = await this.store.peers?.collectReports(request, timeout, named);
     const processes = [this.ownReport(request), ...(others?.reports ?? [])];
     const silent = [...(others?.silent ?? [])];
+    const known = new Set([...processes, ...silent].map(({ clientId }) => clientId));
+    const gone = new Set(named.filter((client) => !known.has(client)));
     const locks = assemble(processes);
     const cycles = findCycles(processes);
 
@@ -51,7 +50,7 @@ export class Observer {
     const asked = [...unexplained.map((lock) => lock.key), ...cycles.flatMap(keysOf)].map(whole);
     const keys = [...new Set(asked)].filter((each) => each === key || !isLong(each));
     const now = await lookUp(this.store, keys, found);
-    for (const snapshot of [...now, ...inStore]) addSnapshot(locks, snapshot, { processes, silent });
+    for (const snapshot of [...now, ...inStore]) addSnapshot(locks, snapshot, silent, gone);
     return {
       locks: [...locks.values()].sort(byUrgency),
       processes,

@@ -91,11 +91,12 @@ export async function lookUp(
   return found;
 }
 
-/** Adds the holders that only the store knows. A client that did not answer, and does not listen either, is gone. */
+/** Adds the holders that only the store knows. @param gone the clients that gave no answer to their names */
 export function addSnapshot(
   locks: Map<string, LockReport>,
   { key, holders, kept }: LockSnapshot,
-  { processes, silent }: Pick<LockOverview, 'processes' | 'silent'>,
+  silent: LockOverview['silent'],
+  gone: ReadonlySet<string>,
 ): void {
   const reported = reportedKey(key);
   const lock: LockReport = locks.get(reported) ?? { key, holders: [], waiters: [], orphan: false };
@@ -107,7 +108,7 @@ export function addSnapshot(
   for (const { clientId, host, pid } of lock.holders) {
     const mute = silent.find((client) => client.clientId === clientId);
     if (mute && host !== '') Object.assign(mute, { host, pid });
-    lock.orphan ||= clientId !== '' && !mute && !processes.some((process) => process.clientId === clientId);
+    lock.orphan ||= gone.has(clientId);
   }
 }
 

@@ -94,7 +94,7 @@ export interface LockOverview {
   /** Longest wait first. */
   locks: LockReport[];
   processes: ProcessReport[];
-  /** Only cycles that were found twice in a row, so that a cycle that is about to end is not reported. */
+  /** Only cycles that the store confirms after the reports, so that one that has ended meanwhile is not reported. */
   cycles: WaitCycle[];
   /** Clients that listen but did not answer in time: a blocked event loop, or a stopped process. */
   silent: { clientId: string; host?: string; pid?: number }[];

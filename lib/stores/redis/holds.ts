@@ -7,7 +7,6 @@ import type { Request } from './request.js';
 
 /** A section that lasts for longer than this (ms) after a handoff renews its first lease; shorter ones cost no heartbeat (rule 4). */
 const FIRST_RENEWAL = 100;
-
 /** Before a request asks again whose grant the replicas' server does not know, ms. */
 const PAUSE = 100;
 
@@ -21,7 +20,6 @@ interface Batch {
   isConfirmed: boolean;
   readonly grantedAt: number;
   present: { readonly request: Request; readonly since: number } | undefined;
-  /** Those that wait for their turn. */
   readonly rest: { readonly request: Request; readonly token: number }[];
 }
 

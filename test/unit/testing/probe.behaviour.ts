@@ -278,6 +278,36 @@ export function describeProbe(timers: FakeTimers): void {
       }
     });
 
+    it('assertExcludes passes where a writer holds the lock alone, whatever the others share', async () => {
+      const [show, save] = [() => orders.show('1'), () => orders.save('1')];
+      expect(await locks.assertExcludes('page:1', [save, save], [show, show])).toEqual([
+        ...['saved 1', 'saved 1'],
+        ...['shown 1', 'shown 1'],
+      ]);
+      const all = () => orders.locks.withLock('api:acme', () => 'all', { permits: 3, weight: 3 });
+      expect(await locks.assertExcludes('api:acme', [all], [call])).toEqual(['all', 'acme']);
+    });
+
+    it('assertExcludes fails where a call fits beside a writer, also by a higher number of permits', async () => {
+      const [show, save] = [() => orders.show('1'), () => orders.save('1')];
+      const some = () => orders.locks.withLock('api:acme', () => 0, { permits: 3, weight: 3, label: 'some' });
+      const more = () => orders.locks.withLock('api:acme', () => 0, { permits: 4 });
+      const together = (one: string, writer: string) =>
+        `A call of ${one} and one of ${writer}, a writer, can`;
+      for (const [key, writers, readers, message] of [
+        ['page:1', [save, show], [show], together('Orders.show', 'Orders.show')],
+        ['page:1', [show, show], [], together('Orders.show', 'Orders.show')],
+        ['api:acme', [some], [more], together('a section without a label', 'some')],
+        ['api:acme', [more], [some], together('some', 'a section without a label')],
+        ['api:acme', [call], [call], together('Orders.callSupplier', 'Orders.callSupplier')],
+        ['page:1', [save], [() => orders.look('1')], 'Call 2 ended while the test held "page:1"'],
+        ['page:1', [save], [], 'assertExcludes needs a writer, and another call that it excludes.'],
+        ['page:1', [], [show, show], 'assertExcludes needs a writer, and another call that it excludes.'],
+      ] as const) {
+        await expect(locks.assertExcludes(key, writers, readers)).rejects.toThrow(message);
+      }
+    });
+
     it('assertSerialized refuses them', async () => {
       await expect(locks.assertSerialized('api:acme', [call, call])).rejects.toThrow(
         'The calls share the lock "api:acme" (permits, or mode: \'read\'), so they do not exclude each other.',
@@ -364,6 +394,7 @@ export function describeProbe(timers: FakeTimers): void {
         () => probe.failNext('a', new Error('none'), () => 1),
         () => probe.assertSerialized('a', [() => 1, () => 2]),
         () => probe.assertAtMost('a', 1, [() => 1, () => 2]),
+        () => probe.assertExcludes('a', [() => 1], [() => 2]),
       ]) {
         const used = use();
         await expect(used).rejects.toThrow(LockConfigurationError);

@@ -53,6 +53,16 @@ export class Orders {
     return name;
   }
 
+  @FairLocked('page:<0>', { mode: 'read' })
+  async show(page: string): Promise<string> {
+    return `shown ${page}`;
+  }
+
+  @FairLocked('page:<0>')
+  async save(page: string): Promise<string> {
+    return `saved ${page}`;
+  }
+
   /** Without a lock. */
   async look(id: string): Promise<string> {
     return `looked at ${id}`;

@@ -43,6 +43,7 @@ export function readReport(client: string, json: string): ProcessReport | undefi
 /** Undefined: the value is not of this type. */
 type Reader<T> = (value: unknown) => T | undefined;
 type Fields<T> = { readonly [Name in keyof T]-?: Reader<Exclude<T[Name], undefined>> };
+type Needed<T> = { [Name in keyof T as object extends Pick<T, Name> ? never : Name]: T[Name] };
 
 const text: Reader<string> = (value) => (typeof value === 'string' ? value : undefined);
 const number: Reader<number> = (value) => (typeof value === 'number' && value >= 0 ? value : undefined);
@@ -54,16 +55,19 @@ function listOf<T>(read: Reader<T>): Reader<T[]> {
   };
 }
 
-/** Reads an object that has these fields. Undefined without one of those that are `needed`. */
-function object<T extends object>(fields: Fields<T>, ...needed: (keyof T & string)[]): Reader<T> {
-  const all = Object.entries(fields) as [keyof T & string, Reader<T[keyof T & string]>][];
+/** Reads an object with those of these fields that it has. Undefined without a needed one. */
+function object<T extends object>(
+  needed: Fields<Needed<T>>,
+  optional: Fields<Omit<T, keyof Needed<T>>>,
+): Reader<T> {
+  const fields: [string, Reader<unknown>][] = Object.entries({ ...needed, ...optional });
   return (value) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-    const found: Partial<T> = {};
-    for (const [name, read] of all) {
-      const field = read((value as Partial<T>)[name]);
+    const found: Record<string, unknown> = {};
+    for (const [name, read] of fields) {
+      const field = read((value as Record<string, unknown>)[name]);
       if (field !== undefined) found[name] = field;
-      else if (needed.includes(name)) return undefined;
+      else if (name in needed) return undefined;
     }
     return found as T;
   };
@@ -73,70 +77,35 @@ const modeOf =
   <Mode>(mode: Mode): Reader<Mode> =>
   (value) =>
     value === mode ? mode : undefined;
-const readOf = object<Extract<Share, { mode: 'read' }>>({ mode: modeOf('read') }, 'mode');
+const readOf = object<Extract<Share, { mode: 'read' }>>({ mode: modeOf('read') }, {});
 const permitsOf = object<Extract<Share, { mode: 'permits' }>>(
   { mode: modeOf('permits'), permits: number, weight: number },
-  'mode',
-  'permits',
-  'weight',
+  {},
 );
 /** A way to share that only a newer version knows counts as none. */
 const share: Reader<Share> = (value) => readOf(value) ?? permitsOf(value);
+/** One that only a newer version knows counts as `held`. */
+const state: Reader<HoldReport['state']> = (value) =>
+  value === 'lost' || value === 'uncertain' ? value : 'held';
 
 const holdOf = object<HoldReport>(
-  {
-    key: text,
-    label: text,
-    heldFor: number,
-    token: number,
-    share,
-    hold: number,
-    // A state that only a newer version knows counts as `held`.
-    state: (value) => (value === 'lost' || value === 'uncertain' ? value : 'held'),
-    traceId: text,
-    spanId: text,
-  },
-  'key',
-  'heldFor',
-  'token',
+  { key: text, heldFor: number, token: number, state },
+  { label: text, share, hold: number, traceId: text, spanId: text },
 );
-
 const waitOf = object<WaitReport>(
-  {
-    key: text,
-    label: text,
-    waitingFor: number,
-    ahead: number,
-    id: text,
-    inside: listOf(text),
-    insideShared: listOf(number),
-    share,
-    traceId: text,
-  },
-  'key',
-  'waitingFor',
-  'inside',
+  { key: text, waitingFor: number, inside: listOf(text) },
+  { label: text, ahead: number, id: text, insideShared: listOf(number), share, traceId: text },
 );
-
 const reportOf = object<ProcessReport>(
   {
-    clientId: text,
-    host: text,
-    pid: number,
+    ...{ clientId: text, host: text, pid: number, holds: listOf(holdOf), waits: listOf(waitOf) },
     version: (value) => text(value) ?? 'unknown',
     eventLoopDelay: (value) => number(value) ?? 0,
     truncated: (value) => value === true,
-    holds: listOf(holdOf),
-    waits: listOf(waitOf),
   },
-  'clientId',
-  'host',
-  'pid',
-  'holds',
-  'waits',
+  {},
 );
-
-const requestOf = object<ReportRequest>({ key: text });
+const requestOf = object<ReportRequest>({}, { key: text });
 
 function parsed(json: string): unknown {
   try {

@@ -4,7 +4,7 @@ import {
   LockHolderChangedError,
   LockStoreUnavailableError,
 } from '../../../../lib/core/errors/errors.js';
-import type { HoldReport, ProcessReport } from '../../../../lib/core/port/lock-overview.js';
+import type { HoldReport, ProcessReport, WaitReport } from '../../../../lib/core/port/lock-overview.js';
 import type { KeptKeys, LockSnapshot } from '../../../../lib/core/port/lock-store.js';
 import { Observer } from '../../../../lib/core/overview/observer.js';
 import type { Peers } from '../../../../lib/core/port/peers.js';
@@ -195,22 +195,22 @@ describe('query', () => {
     };
 
     const keptKeys = jest.fn<() => Promise<KeptKeys>>();
+    const asked = jest.fn();
 
     function observer(
       answers: boolean,
-      { failing, kept = 1 }: { failing?: Error; kept?: number } = {},
+      { failing, kept = 1, waits = [] }: { failing?: Error; kept?: number; waits?: WaitReport[] } = {},
     ): Observer {
-      const here: ProcessReport = { ...report, clientId: 'here', holds: [] };
+      const here: ProcessReport = { ...report, clientId: 'here', holds: [], waits };
       const peers: Peers = {
         self: here,
         onReportRequest: undefined,
-        collectReports: (_request, _timeout, clients) =>
-          Promise.resolve({
-            reports: answers && clients?.includes('far') ? [report] : [],
-            silent: [],
-            problems: [],
-          }),
-        ask: () => Promise.resolve({ reports: [], silent: [], problems: [] }),
+        collectReports: (_request, _timeout, clients) => {
+          asked();
+          const reports = answers && clients?.includes('far') ? [report] : [];
+          return Promise.resolve({ reports, silent: [], problems: [] });
+        },
+        ask: () => Promise.reject(new Error('asked again')),
       };
       const holder = { client: 'far', who: 'web-2/4711/', token: 7, heldFor: 5, leaseLeft: 9_000 };
       const snapshot: Omit<LockSnapshot, 'key'> = {
@@ -252,6 +252,12 @@ describe('query', () => {
       expect(problems.at(-1)).toBe('2950 locks were not looked up.');
     });
 
+    it('calls nothing an orphan without asking its client by name, which may have come meanwhile', async () => {
+      const waiting = { key: 'order:1', waitingFor: 5, inside: [] };
+      const { locks } = await observer(false, { waits: [waiting] }).query();
+      expect(locks).toMatchObject([{ key: 'order:1', orphan: false, holder: identity }]);
+    });
+
     it('calls it an orphan if the client does not answer to its name either', async () => {
       const { locks } = await observer(false).query({ orphans: true });
       expect(locks).toMatchObject([{ key: 'order:1', orphan: true, holder: identity }]);
@@ -263,9 +269,11 @@ describe('query', () => {
       expect(processes).toContainEqual(report);
     });
 
-    it('searches the whole store once, also where a client answers only to its name', async () => {
+    it('searches the whole store once, and asks once, also where a client answers only to its name', async () => {
+      asked.mockReset();
       await observer(true).query({ orphans: true });
       expect(keptKeys).toHaveBeenCalledTimes(1);
+      expect(asked).toHaveBeenCalledTimes(1);
     });
   });
 

@@ -123,6 +123,18 @@ describe('cycles of waits', () => {
       expect(isConfirmed(cycle!, [a, b])).toBe(isReal);
     });
 
+    test('a request that its own process will serve next, which the store has no longer in line', () => {
+      const flows = [
+        { holds: ['a'], waits: 'b' },
+        { holds: ['b'], waits: 'c' },
+      ];
+      const far = processOf('two', { holds: ['c'], waits: 'a' });
+      const [found] = findCycles([processOf('one', ...flows), far]);
+      const withIds = { ...found!, evidence: found!.evidence.map(({ token }) => ({ id: 'id', token })) };
+      const locks = [lock('a', 'one', 1, 'id'), lock('b', 'one', 1), lock('c', 'two', 1, 'id')];
+      expect(isConfirmed(withIds, locks)).toBe(true);
+    });
+
     test('and not where a lock could not be looked up', () => {
       expect(isConfirmed(cycle!, [a])).toBe(false);
     });

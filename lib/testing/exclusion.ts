@@ -1,0 +1,35 @@
+import { admits, weightOf } from '../core/port/admission.js';
+import { quote } from '../core/errors/text.js';
+import { fail } from './patience.js';
+import { type Waiting } from './probed-store.js';
+
+/** @throws AssertionError if one of the requests in line is to share the lock */
+export function requireUnshared(key: string, line: readonly Waiting[]): void {
+  if (!line.some(({ share }) => share)) return;
+  fail(
+    `The calls share the lock ${quote(key)} (permits, or mode: 'read'), so they do not exclude each other. ` +
+      'assertAtMost shows how many run at a time.',
+  );
+}
+
+/** @throws AssertionError if one of `all` could hold the lock at the same time as another one that writes */
+export function requireExclusion(key: string, writers: readonly Waiting[], all: readonly Waiting[]): void {
+  for (const writer of writers) {
+    const other = all.find((each) => each !== writer && (joins(each, writer) || joins(writer, each)));
+    if (!other) continue;
+    fail(
+      `A call of ${nameOf(other)} and one of ${nameOf(writer)}, a writer, can hold the lock ${quote(key)} at the same time. ` +
+        "A writer excludes others if it asks for the key without mode: 'read', or with so much weight that no other fits beside it.",
+    );
+  }
+}
+
+/** Whether `head` gets the lock while `holder` has it. The one that joins the line last names the limit, and it may be either. */
+function joins(holder: Waiting, head: Waiting): boolean {
+  const held = { used: weightOf(holder.share), mode: holder.share?.mode, limit: undefined };
+  return admits(held, head.share);
+}
+
+function nameOf({ label }: Waiting): string {
+  return label === '' ? 'a section without a label' : label;
+}
