@@ -3,7 +3,7 @@ import { quote } from '../core/errors/text.js';
 import { fail } from './patience.js';
 import { type Waiting } from './probed-store.js';
 
-/** @throws AssertionError if one of the requests in line is to share the lock */
+/** @throws AssertionError if one of the requests in line would share the lock */
 export function requireUnshared(key: string, line: readonly Waiting[]): void {
   if (!line.some(({ share }) => share)) return;
   fail(

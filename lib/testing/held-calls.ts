@@ -48,7 +48,7 @@ export class HeldCalls {
     );
     const inLine = () => this.store.line().length - this.waitedBefore >= this.running.length;
     const describe = () =>
-      `${calls.length} calls were to wait for ${quote(this.key)}; ${this.store.describeLine(this.key)}`;
+      `Expected ${calls.length} calls to wait for ${quote(this.key)}; ${this.store.describeLine(this.key)}`;
     await within(Promise.race([this.store.until(inLine), ...early]), describe, options);
     return this.store.line(this.key).filter((each) => !before.includes(each));
   }

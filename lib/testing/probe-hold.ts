@@ -32,7 +32,7 @@ export async function takeHold(
       const request = { key, share, waitTime: Infinity, maxQueue: Infinity, label: 'FairLockProbe.hold' };
       wait = new Wait(request);
       const granted = store.acquire(wait);
-      const describe = () => `The lock ${quote(key)} was not given to hold()`;
+      const describe = () => `hold() was not granted the lock ${quote(key)}`;
       grants.push(await within(granted, describe, { within: limit }));
     }
   } catch (error) {

@@ -52,8 +52,9 @@ export class ProbedStore extends MemoryLockStore {
   describeLine(key: string): string {
     const waiters = this.line(key).map(({ label }) => label);
     const others = new Set([...this.inLine].map((each) => each.key).filter((other) => other !== key));
-    const line = waiters.length === 0 ? 'none waits' : `${waiters.length} wait: ${waiters.join(', ')}`;
-    return others.size === 0 ? line : `${line}. Others wait for ${[...others].map(quote).join(', ')}`;
+    const line =
+      waiters.length === 0 ? 'none are waiting' : `${waiters.length} waiting: ${waiters.join(', ')}`;
+    return others.size === 0 ? line : `${line}. Others are waiting for ${[...others].map(quote).join(', ')}`;
   }
 
   /** How many times `key` was granted. */

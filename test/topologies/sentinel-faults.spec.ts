@@ -25,7 +25,7 @@ const LONGEST_BACKOFF = 1_200;
 /** From a promotion until a client has found the new primary: a command to the old one, then it looks again. */
 const FOUND = DEADLINE + LONGEST_BACKOFF;
 
-/** A sentinel that does not close its side of a connection gets this long of ioredis, ms (docs/upstream.md). */
+/** A sentinel that does not close its side of a connection gets this long of ioredis, ms. */
 const CUT = 2_000;
 
 /** The outage itself is not the lock's; after it, the client has to find the new primary. */

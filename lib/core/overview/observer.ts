@@ -82,7 +82,7 @@ export class Observer {
   }
 
   /**
-   * Asks the process of the holder, because it may hand a lock on to another of its own requests before Redis learns of it.
+   * Asks the process of the holder, because it may hand a lock on to another request of this process before Redis learns of it.
    *
    * @throws LockHolderChangedError if it reports a later hold of `key` than the one with `token`
    */

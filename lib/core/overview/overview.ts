@@ -78,7 +78,7 @@ export async function lookUp(
     try {
       found.push(await store.inspect(key));
     } catch (error) {
-      problems.push(`The lock ${quote(key)} could not be looked up: ${sentenceOf(error)}`);
+      problems.push(`The lock ${quote(key)} could not be inspected: ${sentenceOf(error)}`);
     }
   };
   for (let i = 0; i < keys.length; i += AT_ONCE) {

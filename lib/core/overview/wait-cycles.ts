@@ -65,7 +65,7 @@ export function isConfirmed(cycle: FoundCycle, snapshots: readonly LockSnapshot[
   return cycle.steps.every(({ clientId, holds, waitsFor }, i) => {
     const { id, token } = cycle.evidence[i]!;
     const { holders = [], waiters = [] } = lockOf(waitsFor) ?? {};
-    // A process hands a lock on to the next of its own requests in line, which the store counts as holders.
+    // A process hands a lock on to its next request in line, which the store counts as holders.
     const isNext = holders.some(({ client, share }) => client === clientId && !share);
     const isHeld = lockOf(holds)?.holders.some(
       (holder) => holder.client === clientId && (holder.token ?? 0) <= token,

@@ -11,7 +11,7 @@ import { OWN_OPTIONS, reconnectDelay } from './own-options.js';
  * breaks, another node is tried.
  *
  * The subscriber inside a Cluster client cannot be used for this: it emits no event when it changes nodes or fails to subscribe, so
- * nobody would know that messages are lost (`ClusterSubscriber` of ioredis, see docs/upstream.md).
+ * nobody would know that messages are lost (`ClusterSubscriber` of ioredis).
  */
 export class AnyNode extends Redis {
   /** @param source knows the nodes, and is closed with this connection */

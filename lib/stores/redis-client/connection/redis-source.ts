@@ -64,7 +64,7 @@ export function limitHandshake(client: Redis, limit = CONNECT_TIMEOUT): void {
 /**
  * Connects a client of sentinels again that ended although nobody closed it. A primary that is replaced closes its connections; ioredis then
  * asks the sentinels for the new one, and still listens to them on behalf of the connection before. What they announce in the meantime stops
- * the search, and the client ends for good (`FailoverDetector.disconnect` of ioredis 5.4 to 6.0, see docs/upstream.md).
+ * the search, and the client ends for good (`FailoverDetector.disconnect` of ioredis 5.4 to 6.0).
  */
 function outliveFailover(client: Redis): void {
   if (!client.options.sentinels) return;

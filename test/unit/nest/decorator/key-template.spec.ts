@@ -135,7 +135,7 @@ describe('a key template', () => {
     const refused: unknown = expect.objectContaining({ status: 400, message });
     expect(() => render({ params: { id: '' } })).toThrow(refused as Error);
     expect(detailsOf(() => checkMadeKeys(['a', ''], OF_REQUEST))).toContain('returned an array');
-    expect(detailsOf(() => checkMadeKeys('', OF_REQUEST))).toContain('made an empty string');
+    expect(detailsOf(() => checkMadeKeys('', OF_REQUEST))).toContain('an empty string');
   });
 
   test('of a function that makes an empty list of the values of a request is the mistake of its client', () => {

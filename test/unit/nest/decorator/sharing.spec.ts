@@ -219,22 +219,6 @@ describe('a decorated method that shares its lock', () => {
     );
     await module.close();
   });
-
-  test("is refused at boot by the store 'redis' with the option replicas", async () => {
-    @Injectable()
-    class Replicated {
-      @Locked('k', { permits: 2 })
-      async work(): Promise<void> {}
-    }
-    const module = await Test.createTestingModule({
-      imports: [FairLockModule.forRoot({ redis: 'redis://127.0.0.1:1', replicas: { min: 1, timeout: 100 } })],
-      providers: [Replicated],
-    }).compile();
-    await expect(module.init()).rejects.toThrow(
-      /^@FairLocked on Replicated\.work: With the option replicas, the store redis serves one holder at a time/,
-    );
-    await module.close();
-  });
 });
 
 @Controller('api')
