@@ -28,7 +28,7 @@ describe('a server in trouble', () => {
     const client = await clients.start(`redis://127.0.0.1:${port}`);
     expect(started.stop()).toBeLessThan(commandTimeout + SLACK);
     expect(client.warnings).toHaveLength(1);
-    expect(client.warnings[0]).toMatch(/did not answer/);
+    expect(client.warnings[0]).toMatch(/did not respond/);
 
     const asked = new Stopwatch();
     const attempts = [
@@ -60,14 +60,14 @@ describe('a server in trouble', () => {
   test('whose address cannot be one, or whose client has given up: requests fail at once, and say so', async () => {
     const { service } = await clients.start({ host: '127.0.0.1', port: 70_000 });
     const { details } = await refusal(service.acquire('a'));
-    expect(details).toMatch(/has ended and does not connect again \(.*70000/);
+    expect(details).toMatch(/has ended and does not reconnect \(.*70000/);
 
     const server = await startRedisServer();
     const given = await clients.start(() => new Redis(server.url, { retryStrategy: () => null }));
     await (await given.service.acquire('a')).release();
     await server.stop();
     const ended = async (): Promise<boolean> =>
-      (await refusal(given.service.acquire('a'))).details.includes('does not connect again');
+      (await refusal(given.service.acquire('a'))).details.includes('does not reconnect');
     await eventually(ended, SOON, 'the client to give up');
   });
 

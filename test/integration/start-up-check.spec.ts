@@ -99,7 +99,7 @@ describe('at start an operator is told', () => {
       // A server that is given no core for a second has not refused INFO yet.
       const refused = async () => (told = await warnings(renamed.url)).includes('INFO');
       await eventually(refused, SOON, 'the refusal of INFO');
-      expect(told).toMatch(/did not answer .* \(it does not know INFO, .* `enableReadyCheck: false`/);
+      expect(told).toMatch(/did not respond .* \(it does not know INFO, .* `enableReadyCheck: false`/);
       const { service, warnings: reported } = await clients.start(() => renamedClient(renamed.port));
       await service.withLock('k', () => undefined);
       expect(reported.join()).toMatch(/lacks permissions that the lock needs: \+info\./);

@@ -35,7 +35,7 @@ describe('where scripts count no listener although messages arrive', () => {
     expect((await opened()) - before).toBeLessThanOrEqual(4);
     await lock.release();
     await (await next).release();
-    expect(waiter.warnings.join()).toMatch(/counts no connection that listens/);
+    expect(waiter.warnings.join()).toMatch(/does not count a listening connection/);
     expect(waiter.warnings).toHaveLength(1);
   });
 

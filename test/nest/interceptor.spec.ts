@@ -291,7 +291,7 @@ test('an interceptor that was made by new says how Nest makes it', async () => {
   await web.app.close();
   expect(answer).toMatchObject({ status: 500, body: { code: 'CONFIGURATION' } });
   expect(error.mock.calls[0]?.[0]).toMatch(
-    /made by new.* APP_INTERCEPTOR, useClass: FairLockInterceptor\.for/,
+    /created with new.* APP_INTERCEPTOR, useClass: FairLockInterceptor\.for/,
   );
 });
 

@@ -259,18 +259,14 @@ describe('FairLockModule', () => {
     [
       'a Promise',
       Promise.resolve({ redis: 'redis://:secret@redis' }),
-      /^The options are a Promise: give .*forRootAsync/,
+      /^The options are a Promise: use .*forRootAsync/,
     ],
     ['an address', 'redis://:secret@redis', /^The options must be an object; they are an address/],
-    [
-      'a number',
-      3,
-      /^The options must be an object; they are 3\. See nestjs-fair-lock\/docs\/reference\.md#options-of-the-module\.$/,
-    ],
+    ['a number', 3, /^The options must be an object; they are 3\. See nestjs-fair-lock\/docs\/errors\.md\.$/],
     [
       'null',
       null,
-      /^The options must be an object; they are null\. See nestjs-fair-lock\/docs\/reference\.md#options-of-the-module\.$/,
+      /^The options must be an object; they are null\. See nestjs-fair-lock\/docs\/errors\.md\.$/,
     ],
   ])('refuses %s in place of the options, and does not take the defaults', (_, options, sentence) => {
     const given = options as unknown as FairLockModuleOptions;

@@ -11,7 +11,7 @@ const MOST_TOGETHER = 64;
 
 /** The requests of one lock that ask for their places, for the first time or again. */
 export class Asks {
-  private fresh: Request[] = [];
+  private fresh = new Set<Request>();
   private isDue = false;
   /** When to ask for those that must wait (monotonic). */
   at = Infinity;
@@ -23,7 +23,7 @@ export class Asks {
 
   /** Asks when this turn of the event loop has ended, or after `pause` ms. */
   add(request: Request, pause = 0): void {
-    this.fresh.push(request);
+    this.fresh.add(request);
     if (pause > 0) {
       this.at = Math.min(this.at, performance.now() + pause);
     } else if (!this.isDue) {
@@ -35,7 +35,7 @@ export class Asks {
   /** Sends what is to be asked for: plain requests together, others alone. */
   send(): void {
     const { fresh } = this;
-    this.fresh = [];
+    this.fresh = new Set();
     this.isDue = false;
     this.at = Infinity;
     let group: Request[] = [];
@@ -77,11 +77,11 @@ export class Asks {
   private answered(group: readonly Request[], reply: Reply | Usual): void {
     const { lock } = this;
     if ('usual' in reply) {
-      const left = group[0]!.fixed ?? lock.client.times.lease;
-      return this.holds.give(
-        { token: reply.usual, left, sequences: [group[0]!.sequence] },
-        { since: reply.sentAt, left },
-      );
+      const [request] = group as readonly [Request];
+      const left = request.fixed ?? lock.client.times.lease;
+      const granted = { token: reply.usual, left, sequences: [request.sequence] };
+      this.holds.give(granted, { since: reply.sentAt, left });
+      return this.unlessOver(request);
     }
     // Only those that wait count as alive.
     lock.note(
@@ -108,11 +108,18 @@ export class Asks {
         const left = Number(first);
         return this.holds.enter(request, Number(second), { since: reply.sentAt, left });
       }
+      case 'granted':
+        return this.unlessOver(request);
       case 'busy':
         return lock.end(request, 'timed out', readBlocker([], words.slice(1)));
       case 'full':
         return lock.end(request, 'full');
     }
+  }
+
+  /** A grant that was ended by force before it came was not entered: the request asks again. */
+  private unlessOver(request: Request): void {
+    if (request.state === 'asking') this.lock.askAgain(request);
   }
 
   /** A request that has a place survives an outage until its wait time ends; a new one is refused. */

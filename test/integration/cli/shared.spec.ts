@@ -51,7 +51,7 @@ describe('permits, of which three are taken and three calls wait', () => {
     const [, row] = (await outputOf('ls')).split('\n');
     expect(row).toMatch(
       new RegExp(
-        `^supplier +${HOST}/(${pids.one}|${pids.other}) Peer\\.hold and 1 other +${TIME} +3 +${TIME}$`,
+        `^supplier +${HOST}/(${pids.one}|${pids.other})/Peer\\.hold and 1 other +${TIME} +3 +${TIME}$`,
       ),
     );
   });

@@ -89,7 +89,7 @@ export class RedisPeers implements Peers {
       if (report) reports.push(report);
       else
         problems.push(
-          `The client ${client} gave an answer that cannot be read: its version of nestjs-fair-lock may be another one.`,
+          `The answer of the client ${client} cannot be read: it may run another version of nestjs-fair-lock.`,
         );
       if (missing.size === 0) all.fire();
     });
