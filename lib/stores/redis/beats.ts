@@ -96,8 +96,7 @@ export class Beats {
     this.holds.renewAt = Math.min(renewAt, reply.sentAt.monotonic + this.lock.client.times.lease / 3);
     for (const [i, request] of held.entries()) {
       const [what, left] = reply.answers[i] ?? [];
-      if (what !== 'held' || !HOLDS.includes(request.state)) continue;
-      this.holds.renewed(request, reply.sentAt, Number(left));
+      if (what === 'held') this.holds.renewed(request, reply.sentAt, Number(left));
     }
   }
 

@@ -9,7 +9,6 @@ import type { Request } from './request.js';
 const FIRST_RENEWAL = 100;
 /** Before a request asks again whose grant the replicas' server does not know, ms. */
 const PAUSE = 100;
-
 /** Neighbours in line that Redis granted together; they hold the lock one after the other (rule 9). */
 interface Batch {
   /** Its first request, under whose id Redis keeps it. */
@@ -29,7 +28,6 @@ interface Told {
   readonly left: number;
   /** It came by a message: it is the first lease, and its end is not known exactly. */
   readonly isMessage?: boolean;
-  /** The replicas have it. */
   readonly isConfirmed?: boolean;
 }
 
@@ -56,7 +54,7 @@ export class Holds {
     const [head] = all;
     // A batch that was told before may still be held under the name of its first request.
     if (this.batch?.head.sequence === granted.sequences[0]) return;
-    if (head && !wanted.includes(head) && head.number >= granted.token) return; // So may a single grant.
+    if (head && !wanted.includes(head) && head.number >= granted.token) return;
     if (!head || !wanted.includes(head)) {
       // Redis has the grant under the name of a request that is over: its `done` may be under way. Those behind it ask again first.
       this.askAgain(wanted);
@@ -115,17 +113,19 @@ export class Holds {
     request.wait.serve(request);
   }
 
-  /** A heartbeat told that the hold of a request lasts for `left` ms more from `since` on. */
+  /** A heartbeat told that the hold of a request lasts for `left` ms more from `since` on. In a batch, another may have its turn by now. */
   renewed(request: Request, since: Instant, left: number): void {
-    const { fixed } = request;
-    const { batch } = this;
-    if (batch && batch.present?.request === request) Object.assign(batch, { since, left, isConfirmed: true });
-    if (request.state === 'confirming') {
-      return this.enter(request, request.number, { since, left, isConfirmed: true });
+    const batch = this.batch?.head.id === request.hold ? this.batch : undefined;
+    if (batch) Object.assign(batch, { since, left, isConfirmed: true });
+    const holder = batch?.present?.request ?? request;
+    if (holder.state === 'confirming') {
+      return this.enter(holder, holder.number, { since, left, isConfirmed: true });
     }
-    request.present = '';
-    request.lease.renew(since, left - safetyMargin(fixed ?? this.lock.client.times.lease, left));
-    if (fixed !== undefined) request.isReported = true;
+    if (holder.state !== 'held') return;
+    if (holder === request) holder.present = '';
+    const { fixed } = holder;
+    holder.lease.renew(since, left - safetyMargin(fixed ?? this.lock.client.times.lease, left));
+    if (fixed !== undefined) holder.isReported = true;
   }
 
   /** A request whose grant is not confirmed is given up. */
