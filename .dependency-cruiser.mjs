@@ -24,12 +24,7 @@ const HALLS = {
     ['engine'],
   ],
   'lib/nest': [['fair-lock.tokens.ts'], ['decorator'], ['request'], ['module']],
-  'lib/stores/redis-client': [
-    ['server'],
-    ['connection'],
-    ['commands'],
-    ['peers', 'scripts', 'start-up'],
-  ],
+  'lib/stores/redis-client': [['server'], ['connection'], ['commands'], ['peers', 'scripts', 'start-up']],
   'lib/stores/redis': [['scripts']],
   'lib/stores/redisson': [['scripts']],
   'lib/cli': [['call'], ['commands']],
