@@ -30,8 +30,8 @@ describe('the board does not start', () => {
   const cases: [string, FairLockBoardOptions, RegExp][] = [
     ['without guards', {}, /has no guards.*unguarded: true/s],
     ['with an empty list of guards', { guards: [] }, /has no guards/],
-    ['with a guard that is undefined', { guards: [undefined as never] }, /One of them is undefined/],
-    ['with an option that does not exist', { guard: CookieGuard } as never, /no option "guard"/],
+    ['with a guard that is undefined', { guards: [undefined as never] }, /one of them is undefined/],
+    ['with an option that does not exist', { guard: CookieGuard } as never, /option "guard"/],
     ['with a text for a switch', { unguarded: 'yes' as never }, /unguarded.*true or false/],
   ];
   test.each(cases)('%s', (_, options, message) => {
