@@ -253,7 +253,7 @@ describe('replicas: a grant counts only when they have it', () => {
 
   test('fewer replicas than demanded are warned of at boot, and nothing is granted', async () => {
     const client = await clientsWith(3).start(servers.source);
-    expect(client.warnings).toEqual([expect.stringMatching(/^Redis has 2 replicas .* demands 3/)]);
+    expect(client.warnings).toEqual([expect.stringMatching(/^Redis has 2 replicas .* requires 3/)]);
     expect(await refusal(client.service.acquire('k'))).toMatchObject({ code: 'NOT_REPLICATED', replicas: 2 });
   });
 
