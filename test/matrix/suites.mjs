@@ -11,7 +11,7 @@ export const SUITES = [
   { name: 'models', files: ['test/contract/redis-model', 'test/contract/redisson-model'] },
   {
     name: 'script rules',
-    files: ['test/integration/script-rules.spec.ts'],
+    files: ['test/integration/protocol.spec.ts'],
     quick: true,
   },
   {

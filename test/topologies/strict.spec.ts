@@ -85,7 +85,7 @@ describe('strict mode', () => {
       const clients = strict();
       const started = performance.now();
       const first = await clients.start(server.url);
-      expect(first.warnings).toEqual([expect.stringMatching(/no lock is given for the next \d+ ms/)]);
+      expect(first.warnings).toEqual([expect.stringMatching(/grants nothing for the next \d+ ms/)]);
       expect(await first.service.tryAcquire('k')).toBeUndefined();
       const lock = await first.service.acquire('k', DOES_NOT_MATTER);
       expect(performance.now() - started).toBeGreaterThan(MAX_LEASE - TIMES.commandTimeout);
@@ -296,7 +296,7 @@ describe('strict mode', () => {
       const { lock, lostAt } = await failoverWithout('k');
       await pause(MAX_LEASE / 2);
       const late = await strict().start(servers.source);
-      expect(late.warnings.join()).toMatch(/no lock is given for the next/);
+      expect(late.warnings.join()).toMatch(/grants nothing for the next/);
       const next = await late.service.acquire('k', DOES_NOT_MATTER);
       expect(performance.now()).toBeGreaterThan(lostAt());
       expect(lock.state).toBe('lost');
