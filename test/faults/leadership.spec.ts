@@ -66,7 +66,7 @@ describe('a leader', () => {
     expect(first.all('told')).toMatchObject([{ why: 'LockLostError' }]);
     await scene.expectWithin(cut, await second.event('leads'), LEASE);
     const refused = (): LeaderEvent[] =>
-      first.all('warning').filter(({ text }) => text?.startsWith('This process cannot stand for'));
+      first.all('warning').filter(({ text }) => text?.startsWith('This process cannot campaign for'));
     await eventually(() => refused().length > 0, TIME_LIMIT, 'its request to be refused');
     heal();
     await eventually(() => first.state === 'following', TIME_LIMIT, 'the first in line again');

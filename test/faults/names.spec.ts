@@ -6,24 +6,7 @@ type Three = [WorkerProcess, WorkerProcess, WorkerProcess];
 
 /** Names that could tear a key apart, or be taken for another one. */
 const HOSTILE = [
-  ...[
-    '',
-    ' ',
-    '\0',
-    '\n',
-    '{',
-    '}',
-    '{}',
-    '}{',
-    '{a}b',
-    'a}:queue',
-    'a:clients',
-    '%',
-    '%7b',
-    '*',
-    '[a]',
-    '\\',
-  ],
+  ...[' ', '\0', '\n', '{', '}', '{}', '}{', '{a}b', 'a}:queue', 'a:clients', '%', '%7b', '*', '[a]', '\\'],
   ...[
     '__proto__',
     'constructor',
