@@ -141,7 +141,7 @@ export class Asks {
   /** The request is over, and Redis may not know it. */
   private giveUp(request: Request): void {
     if (this.holds.isHead(request)) return;
-    const { id, about, mark, fixed } = request;
-    void this.lock.done(id, mark ?? { how: 'why', about }, undefined, fixed);
+    const { id, leaving, fixed } = request;
+    void this.lock.done(id, leaving, undefined, fixed);
   }
 }

@@ -56,7 +56,7 @@ export class Beats {
     if (this.lock.holding > 0) this.holds.renewAt = -Infinity;
   }
 
-  /** The words of the next heartbeat; undefined: there is nothing to say. Else `beaten` or `failed` must follow. */
+  /** The words of the next heartbeat; undefined: there is nothing to say. Else `applyLeases` or `failed` must follow. */
   next(): Beat | undefined {
     const { lock } = this;
     if (this.named) return undefined;

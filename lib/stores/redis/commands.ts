@@ -1,5 +1,6 @@
 import { now, type Instant } from '../../core/port/lease.js';
 import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
+import { untilAnswered } from '../redis-client/commands/script-calls.js';
 import { script, type Script, type ScriptRunner } from '../redis-client/commands/script.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
 import { atMost } from '../redis-client/server/time-limit.js';
@@ -184,17 +185,12 @@ export class Commands {
     repeated?: () => void,
   ): Promise<Reply | Usual> {
     const { retry, connection } = this.usual;
-    let sentAt = now();
+    let copies = 0;
     const run = (): Promise<unknown> => {
-      sentAt = now();
+      if ((copies += 1) > 1) repeated?.();
       return connection.scripts.run(what, keys, values);
     };
-    const again = (): Promise<unknown> => {
-      repeated?.();
-      return run();
-    };
-    const read = (raw: unknown): Reply | Usual => readAnswer(raw, sentAt);
-    return run().then(read, (error: unknown) => retry.after(error, again, until).then(read));
+    return untilAnswered(retry, run, until, (raw, { sentAt }) => readAnswer(raw, sentAt));
   }
 }
 

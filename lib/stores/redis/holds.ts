@@ -1,7 +1,7 @@
 import type { LockTimeoutError } from '../../core/errors/errors.js';
 import { elapsedSince, Lease, safetyMargin, type Instant } from '../../core/port/lease.js';
+import { MOST_MISSED } from '../redis-client/refusals.js';
 import type { LockCore } from './lock-core.js';
-import { MOST_MISSED } from './refusals.js';
 import type { Granted } from './reply.js';
 import type { Request } from './request.js';
 
@@ -9,6 +9,7 @@ import type { Request } from './request.js';
 const FIRST_RENEWAL = 100;
 /** Before a request asks again whose grant the replicas' server does not know, ms. */
 const PAUSE = 100;
+
 /** Neighbours in line that Redis granted together; they hold the lock one after the other (rule 9). */
 interface Batch {
   /** Its first request, under whose id Redis keeps it. */
@@ -153,8 +154,7 @@ export class Holds {
     }
     // Redis counts from the grant of the batch, the holder from its turn.
     const waitedForTurn = turn && batch ? turn.since - batch.grantedAt : 0;
-    const ms = Math.ceil(keep + waitedForTurn);
-    return this.lock.done(hold, { how: 'keep', ms }, undefined, fixed);
+    return this.lock.done(hold, { how: 'keep', ms: Math.ceil(keep + waitedForTurn) }, undefined, fixed);
   }
 
   /** Whether Redis has the hold of a batch under the id of this request: that the request is over says nothing of it. */

@@ -24,21 +24,20 @@ export function overdue(lock: LockCore, holds: Holds, request: Request): void {
 
 /** A request ends without the lock, and Redis is told. Has no effect on one that is held, or over. */
 export function refuse(lock: LockCore, holds: Holds, request: Request, why: Why | Error): void {
-  const { state, id, about, fixed } = request;
+  const { state, id, leaving, fixed } = request;
   if (state === 'held' || state === 'lost' || state === 'over') return;
   lock.end(request, why);
   if (state === 'confirming') holds.giveUp(request);
-  else if (request.askedAt && state !== 'next')
-    void lock.done(id, request.mark ?? { how: 'why', about }, undefined, fixed);
+  else if (request.askedAt && state !== 'next') void lock.done(id, leaving, undefined, fixed);
   lock.plan();
 }
 
 /** A request in line gives up: its error names what blocked it, if Redis tells so in time. */
 function leaveLine(lock: LockCore, request: Request): void {
-  const { id, about, wait } = request;
+  const { id, leaving, wait } = request;
   lock.move(request, 'over');
   lock.client.timers.schedule(wait, performance.now() + BLOCKER_TIME);
-  void lock.done(id, request.mark ?? { how: 'why', about }, ({ answers: [place = [], blocker = []] }) => {
+  void lock.done(id, leaving, ({ answers: [place = [], blocker = []] }) => {
     if (wait.inLine) wait.refuse(refusal(request, 'timed out', readBlocker(place, blocker)));
   });
 }

@@ -93,6 +93,11 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
     return this.isCopied ? { how: 'mark', about: this.about } : undefined;
   }
 
+  /** How it leaves the line: the answer tells what blocked it, unless a mark is needed. */
+  get leaving(): How {
+    return this.mark ?? { how: 'why', about: this.about };
+  }
+
   /** Whether it may be granted together with its neighbours in line, one after the other. */
   get isPlain(): boolean {
     return this.about.startsWith(':') || this.about.startsWith('u:');
