@@ -234,6 +234,19 @@ describe('the scripts of the native protocol', () => {
     expect(Number(other.messages[0]!.split(' ')[1])).toBeGreaterThan(token);
   });
 
+  test('rule 9: the first of a batch that leaves keeps the lock until its client has asked again for the others', async () => {
+    const [holder, batch, other] = await three();
+    await holder.acquire(1);
+    await batch.acquireAll(1, 2);
+    const [, ticket = ''] = (await batch.acquire(2)).answers[0]!.split(' ').slice(0, 2);
+    await other.acquire(1);
+    await holder.done(1);
+    expect((await batch.done(1, ':label', 'leave')).answers).toEqual(['batch', expect.any(String)]);
+    await batch.acquire(2, { ticket });
+    expect((await batch.done(1)).granted).toMatch(/ 2$/);
+    expect(other.messages).toEqual([]);
+  });
+
   test('rule 10: every key has a time to live, and the hash outlives the longest lease', async () => {
     const [holder, waiter] = [await client({ lease: 100_000 }), await client()];
     await holder.acquire(1);

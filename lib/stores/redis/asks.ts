@@ -1,4 +1,5 @@
 import { now } from '../../core/port/lease.js';
+import { leave } from './leaving.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
 import type { Usual } from './commands.js';
 import type { Holds } from './holds.js';
@@ -6,8 +7,8 @@ import type { LockCore } from './lock-core.js';
 import { readBlocker, type Reply } from './reply.js';
 import type { Request } from './request.js';
 
-/** One acquire asks for so many requests. */
-const MOST_TOGETHER = 64;
+/** One acquire asks for so many requests, and Redis grants so many together. */
+export const MOST_TOGETHER = 64;
 
 /** The requests of one lock that ask for their places, for the first time or again. */
 export class Asks {
@@ -62,11 +63,9 @@ export class Asks {
     const repeated = (): void => {
       for (const request of group) request.isCopied = true;
     };
-    lock.client.commands.acquire(lock.keys, group, repeated).then(
-      (reply) => {
-        this.answered(group, reply);
-        lock.ended();
-      },
+    const answered = (reply: Reply | Usual): void => this.answered(group, reply);
+    lock.client.commands.acquire(lock.keys, group, repeated, answered).then(
+      () => lock.ended(),
       (error: unknown) => {
         this.failed(group, error);
         lock.ended();
@@ -140,8 +139,6 @@ export class Asks {
 
   /** The request is over, and Redis may not know it. */
   private giveUp(request: Request): void {
-    if (this.holds.isHead(request)) return;
-    const { id, leaving, fixed } = request;
-    void this.lock.done(id, leaving, undefined, fixed);
+    if (!this.holds.isHead(request)) leave(this.lock, request);
   }
 }

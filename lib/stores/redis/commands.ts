@@ -69,7 +69,8 @@ export interface Beat {
 
 /** How a request ends, beside its id. */
 export type How =
-  { readonly how: 'why' | 'mark'; readonly about: string } | { readonly how: 'keep'; readonly ms: number };
+  | { readonly how: 'leave' | 'mark'; readonly about: string; readonly more?: 'mark' }
+  | { readonly how: 'keep'; readonly more: number };
 
 /** The scripts as typed calls. Only this class knows the order of their arguments, which the headers of the scripts document. */
 export class Commands {
@@ -90,17 +91,23 @@ export class Commands {
    * Repeated until it is answered or one command timeout has passed.
    *
    * @param repeated called when it is sent once more
-   * @returns the token, if the lock was free; it is granted with the whole lease
+   * @param answered gets the reply; or the token, if the lock was free and is granted with the whole lease. Like the callback of `done` it
+   * is called by the first reaction to the answer: answers that come together are taken in the order in which Redis gave them
    * @throws CommandFailure
    */
-  acquire(keys: LockKeys, asks: readonly Ask[], repeated: () => void): Promise<Reply | Usual> {
+  acquire(
+    keys: LockKeys,
+    asks: readonly Ask[],
+    repeated: () => void,
+    answered: (reply: Reply | Usual) => void,
+  ): Promise<void> {
     const { id, about, most, ticket } = asks[0]!;
     const isUsual = asks.length === 1 && most === Infinity && ticket === '';
     const values = isUsual
       ? [id, about]
       : asks.flatMap((ask) => [ask.id, ask.about, ask.most === Infinity ? '' : ask.most, ask.ticket]);
     const until = performance.now() + this.times.commandTimeout;
-    return this.send(this.scripts.acquire, keys, values, until, repeated);
+    return this.send(this.scripts.acquire, keys, values, until, answered, repeated);
   }
 
   /**
@@ -117,9 +124,10 @@ export class Commands {
   ): Promise<void> {
     const { commandTimeout } = this.times;
     const what = this.scripts.done;
-    const values = how ? [id, 'about' in how ? how.about : '', how.how, 'ms' in how ? how.ms : ''] : [id];
+    const about = how && 'about' in how ? how.about : '';
+    const values = how ? [id, about, how.how, how.more ?? ''] : [id];
     // Sent after an acquire on the same connection, it is carried out after it; on another one it may not be (rule 8).
-    const later = how?.how === 'why' ? [id, how.about, 'mark'] : values;
+    const later = how?.how === 'leave' ? [id, about, 'leave', 'mark'] : values;
     const since = performance.now();
     const { retry, connection } = this.usual;
     let sentAt = now();
@@ -140,7 +148,7 @@ export class Commands {
   force(keys: LockKeys, ids: readonly string[]): Promise<Reply | Usual> {
     const [first = '', ...more] = ids;
     const until = performance.now() + this.times.commandTimeout;
-    return this.send(this.scripts.done, keys, [first, '', 'force', ...more], until);
+    return this.send(this.scripts.done, keys, [first, '', 'force', ...more], until, (reply) => reply);
   }
 
   /**
@@ -177,20 +185,21 @@ export class Commands {
     return retry.until(run, performance.now() + this.times.commandTimeout) as Promise<RawInspection>;
   }
 
-  private send(
+  private send<T>(
     what: Script,
     keys: LockKeys,
     values: readonly (string | number)[],
     until: number,
+    answered: (reply: Reply | Usual) => T,
     repeated?: () => void,
-  ): Promise<Reply | Usual> {
+  ): Promise<T> {
     const { retry, connection } = this.usual;
     let copies = 0;
     const run = (): Promise<unknown> => {
       if ((copies += 1) > 1) repeated?.();
       return connection.scripts.run(what, keys, values);
     };
-    return untilAnswered(retry, run, until, (raw, { sentAt }) => readAnswer(raw, sentAt));
+    return untilAnswered(retry, run, until, (raw, { sentAt }) => answered(readAnswer(raw, sentAt)));
   }
 }
 

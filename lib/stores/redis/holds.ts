@@ -1,6 +1,7 @@
 import type { LockTimeoutError } from '../../core/errors/errors.js';
 import { elapsedSince, Lease, safetyMargin, type Instant } from '../../core/port/lease.js';
 import { MOST_MISSED } from '../redis-client/refusals.js';
+import { leave } from './leaving.js';
 import type { LockCore } from './lock-core.js';
 import type { Granted } from './reply.js';
 import type { Request } from './request.js';
@@ -57,8 +58,6 @@ export class Holds {
     if (this.batch?.head.sequence === granted.sequences[0]) return;
     if (head && !wanted.includes(head) && head.number >= granted.token) return;
     if (!head || !wanted.includes(head)) {
-      // Redis has the grant under the name of a request that is over: its `done` may be under way. Those behind it ask again first.
-      this.askAgain(wanted);
       return this.giveBack(granted.sequences[0]!);
     }
     // Redis has told since that this grant is over.
@@ -154,7 +153,7 @@ export class Holds {
     }
     // Redis counts from the grant of the batch, the holder from its turn.
     const waitedForTurn = turn && batch ? turn.since - batch.grantedAt : 0;
-    return this.lock.done(hold, { how: 'keep', ms: Math.ceil(keep + waitedForTurn) }, undefined, fixed);
+    return this.lock.done(hold, { how: 'keep', more: Math.ceil(keep + waitedForTurn) }, undefined, fixed);
   }
 
   /** Whether Redis has the hold of a batch under the id of this request: that the request is over says nothing of it. */
@@ -180,11 +179,13 @@ export class Holds {
     }
   }
 
-  /** The requests of the batch that had no turn ask for their places again, with their tickets. */
+  /** The requests of the batch that had no turn ask for their places again, before a `done` that follows passes the lock on. */
   endBatch(): void {
     const { batch } = this;
     this.batch = undefined;
-    if (batch) this.askAgain(batch.rest.map(({ request }) => request));
+    if (!batch) return;
+    for (const { request } of batch.rest) if (request.state === 'next') this.lock.askAgain(request);
+    this.lock.sendAsks();
   }
 
   /** What a request of the batch waits for: the one that has its turn, and those in front of it. */
@@ -228,17 +229,13 @@ export class Holds {
     this.lock.end(request, 'lease too short');
   }
 
-  /** They are in line again before a `done` that follows passes the lock on. */
-  private askAgain(requests: readonly (Request | undefined)[]): void {
-    for (const request of requests) {
-      if (request?.state === 'waiting' || request?.state === 'next') this.lock.askAgain(request);
-    }
-    this.lock.sendAsks();
-  }
-
-  /** Redis has granted a request that nobody wants any more. */
+  /** Redis has granted a request that nobody wants any more. Its own `done` may be under way. */
   private giveBack(sequence: number): void {
-    void this.lock.done(this.lock.idOf(sequence));
+    leave(this.lock, {
+      id: this.lock.idOf(sequence),
+      leaving: { how: 'leave', about: '' },
+      fixed: undefined,
+    });
   }
 
   /** The lease of a hold is over, as this client sees it. Its section has the margin to stop. */

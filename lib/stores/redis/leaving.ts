@@ -1,7 +1,7 @@
 import type { Holds } from './holds.js';
 import type { LockCore } from './lock-core.js';
 import { refusal, type Why } from './refusals.js';
-import { readBlocker } from './reply.js';
+import { readBlocker, type Reply } from './reply.js';
 import type { Request } from './request.js';
 
 /** The error of a request that timed out names what blocked it if Redis tells so within this time, ms. */
@@ -24,20 +24,40 @@ export function overdue(lock: LockCore, holds: Holds, request: Request): void {
 
 /** A request ends without the lock, and Redis is told. Has no effect on one that is held, or over. */
 export function refuse(lock: LockCore, holds: Holds, request: Request, why: Why | Error): void {
-  const { state, id, leaving, fixed } = request;
+  const { state } = request;
   if (state === 'held' || state === 'lost' || state === 'over') return;
   lock.end(request, why);
   if (state === 'confirming') holds.giveUp(request);
-  else if (request.askedAt && state !== 'next') void lock.done(id, leaving, undefined, fixed);
+  else if (request.askedAt && state !== 'next') leave(lock, request);
   lock.plan();
 }
 
 /** A request in line gives up: its error names what blocked it, if Redis tells so in time. */
 function leaveLine(lock: LockCore, request: Request): void {
-  const { id, leaving, wait } = request;
+  const { wait } = request;
   lock.move(request, 'over');
   lock.client.timers.schedule(wait, performance.now() + BLOCKER_TIME);
-  void lock.done(id, leaving, ({ answers: [place = [], blocker = []] }) => {
+  leave(lock, request, ({ answers: [place = [], blocker = []] }) => {
     if (wait.inLine) wait.refuse(refusal(request, 'timed out', readBlocker(place, blocker)));
   });
+}
+
+/** Tells Redis that a request is over which is not held, as far as this client knows. */
+export function leave(
+  lock: LockCore,
+  { id, leaving, fixed }: Pick<Request, 'id' | 'leaving' | 'fixed'>,
+  answered?: (reply: Reply) => void,
+): void {
+  void lock.done(
+    id,
+    leaving,
+    (reply) => {
+      answered?.(reply);
+      if (reply.answers[0]?.[0] !== 'batch') return;
+      // Its neighbours were granted with it: they are in line again before the lock is passed on (rule 9).
+      lock.askNeighbours();
+      void lock.done(id);
+    },
+    fixed,
+  );
 }

@@ -44,6 +44,8 @@ export interface LockCore {
   reportPlace(request: Request, ahead: number): void;
   /** The place of a request is lost: it asks for it again, with its ticket, after `pause` ms. */
   askAgain(request: Request, pause?: number): void;
+  /** Those in line that may have been granted together with one that left ask for their places again, in front of what is sent next. */
+  askNeighbours(): void;
   /** Ends a request without the lock. */
   end(request: Request, why: Why | Error, blocker?: LockTimeoutError['blockedBy']): void;
   /**

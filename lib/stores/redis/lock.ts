@@ -4,7 +4,7 @@ import type { Grant } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import type { TimedTask, TimerEntry } from '../../core/runtime/timers.js';
 import { Answers } from './answers.js';
-import { Asks } from './asks.js';
+import { Asks, MOST_TOGETHER } from './asks.js';
 import { Beats } from './beats.js';
 import type { How, LockKeys } from './commands.js';
 import { Holds } from './holds.js';
@@ -202,6 +202,13 @@ export class Lock implements LockCore, RequestOwner, TimedTask {
     this.move(request, 'asking');
     request.hold = request.id;
     this.asks.add(request, pause);
+  }
+
+  askNeighbours(): void {
+    const inLine = [...this.requests.values()].filter(({ state, isPlain }) => state === 'waiting' && isPlain);
+    inLine.sort((one, other) => Number(one.ticket) - Number(other.ticket));
+    for (const request of inLine.slice(0, MOST_TOGETHER)) this.askAgain(request);
+    this.sendAsks();
   }
 
   end(request: Request, why: Why | Error, blocker?: LockTimeoutError['blockedBy']): void {

@@ -93,9 +93,9 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
     return this.isCopied ? { how: 'mark', about: this.about } : undefined;
   }
 
-  /** How it leaves the line: the answer tells what blocked it, unless a mark is needed. */
+  /** How it gives up before it has the lock. */
   get leaving(): How {
-    return this.mark ?? { how: 'why', about: this.about };
+    return { how: 'leave', about: this.about, ...(this.isCopied && { more: 'mark' }) };
   }
 
   /** Whether it may be granted together with its neighbours in line, one after the other. */

@@ -24,6 +24,8 @@ interface SentAsk {
 class Scene {
   readonly asks: SentAsk[] = [];
   readonly done: { readonly id: string; readonly how: How | undefined }[] = [];
+  /** For the next ones; without them a `done` ended a hold. */
+  readonly answersOfDone: Reply[] = [];
   beats = 0;
   forgotten = false;
   readonly timers = new Timers();
@@ -32,7 +34,12 @@ class Scene {
 
   constructor() {
     const commands = {
-      acquire: (_keys: unknown, asks: readonly Ask[], repeated: () => void) => {
+      acquire: (
+        _keys: unknown,
+        asks: readonly Ask[],
+        repeated: () => void,
+        answered: (reply: Reply | Usual) => void,
+      ) => {
         const { promise, resolve, reject } = deferred<Reply | Usual>();
         const settled = (): Promise<void> => new Promise(setImmediate);
         this.asks.push({
@@ -41,17 +48,17 @@ class Scene {
           answer: (reply) => (resolve(reply), settled()),
           fail: () => (reject(unanswered()), settled()),
         });
-        return promise;
+        return promise.then(answered);
       },
       done: (
         _keys: unknown,
         id: string,
         how: How | undefined,
         _lease: number,
-        ended: (reply?: Usual) => void,
+        ended: (reply?: Reply | Usual) => void,
       ) => {
         this.done.push({ id, how });
-        ended({ sentAt: now(), usual: 1 });
+        ended(this.answersOfDone.shift() ?? { sentAt: now(), usual: 1 });
         return Promise.resolve();
       },
     } as unknown as Commands;
@@ -205,7 +212,7 @@ describe('one lock, as a client sees it', () => {
 
   test('rule 6: a grant that nobody wants any more is given back', async () => {
     await scene.granted(11, 5);
-    expect(scene.done).toEqual([{ id: 'me:5', how: undefined }]);
+    expect(scene.done).toEqual([{ id: 'me:5', how: { how: 'leave', about: '' } }]);
     expect(scene.forgotten).toBe(true);
   });
 
@@ -213,7 +220,7 @@ describe('one lock, as a client sees it', () => {
     const { wait } = scene.request();
     scene.asks[0]!.repeated();
     wait.abort();
-    expect(scene.done).toEqual([{ id: 'me:1', how: { how: 'mark', about: ':me' } }]);
+    expect(scene.done).toEqual([{ id: 'me:1', how: { how: 'leave', about: ':me', more: 'mark' } }]);
     const { grant } = scene.request();
     scene.asks[1]!.repeated();
     await scene.asks[1]!.answer({ sentAt: now(), usual: 7 });
@@ -224,7 +231,7 @@ describe('one lock, as a client sees it', () => {
   test('rule 8: so does one whose acquire was not answered in time', async () => {
     scene.request();
     await scene.asks[0]!.fail();
-    expect(scene.done).toEqual([{ id: 'me:1', how: { how: 'mark', about: ':me' } }]);
+    expect(scene.done).toEqual([{ id: 'me:1', how: { how: 'leave', about: ':me', more: 'mark' } }]);
   });
 
   test('rule 9: a batch is handed on without Redis, in order, and ends when the last has had its turn', async () => {
@@ -246,6 +253,23 @@ describe('one lock, as a client sees it', () => {
     expect(second!()).toBeUndefined();
     expect(scene.asks).toHaveLength(3);
     expect(scene.asks.at(-1)!.asks[0]).toMatchObject({ id: 'me:2', ticket: '2' });
+  });
+
+  test('rule 9: if the first of a batch leaves while the grant is under way, the others are in line again before it gives the lock back', async () => {
+    const { wait } = scene.request();
+    await scene.asks[0]!.answer(reply(10, { answers: ['line 1 0'] }));
+    await scene.inLine(2, 10);
+    scene.answersOfDone.push(reply(13, { answers: ['batch', ''] }));
+    wait.abort();
+    const again = scene.asks.slice(3).flatMap(({ asks }) => asks);
+    expect(again).toMatchObject([
+      { id: 'me:2', ticket: '1' },
+      { id: 'me:3', ticket: '2' },
+    ]);
+    expect(scene.done).toEqual([
+      { id: 'me:1', how: { how: 'leave', about: ':me' } },
+      { id: 'me:1', how: undefined },
+    ]);
   });
 
   test('requests of one turn of the event loop ask together, one with a bound on the line alone', () => {

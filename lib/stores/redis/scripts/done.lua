@@ -4,12 +4,13 @@
 -- ARGV  [1] id of the request: all there is for the end of a usual hold
 --       [2] its terms and label, '' if it cannot be in line  [3] what else:
 --       ''       nothing
---       'why'    the answer tells what blocks the lock
+--       'leave'  it gave up before it had the lock, as far as its client knows: the answer tells what blocks the lock; the first of a
+--                batch keeps the lock until its client has given the others their places back (rule 9); [4] 'mark': as 'mark', too
 --       'mark'   a copy of its acquire may still be under way and is to do nothing: leaves a mark for MARK ms
 --       'keep'   [4] ms, counted from the grant, for which no request gets what it held
 --       'force'  it belongs to another client, which is told; [4] … more ids
 -- Returns 1: it held the lock alone, and nobody waits
---       or a reply (includes/reply.lua) with one answer: held, line N, or none; after it, for 'why', the blocker
+--       or a reply (includes/reply.lua) with one answer: held, line N, none, or batch (it is the first of one); after it, for 'leave', the blocker
 -- Errors NEWER, PROTOCOL before any write
 -- The usual case: the only holder ends, nobody waits. The hash of such a lock has five fields.
 if #ARGV == 1 and redis.call('HLEN', KEYS[1]) == 5 and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1
@@ -56,9 +57,13 @@ if how == 'force' then
     end
   end
 else
-  local value = drop(lock, id)
+  local value = redis.call('HGET', lock.hash, 'h:' .. id)
+  local isFirst = value and how == 'leave' and lock.token > readHold(value).token and lock.mode == 'write'
   local rank = not value and about ~= '' and redis.call('ZRANK', lock.queue, id .. ':' .. about)
-  if value then
+  if isFirst then
+    answer = 'batch'
+  elseif value then
+    drop(lock, id)
     answer, changed = 'held', true
     if how == 'keep' then
       keep(lock, id, value, tonumber(ARGV[4]))
@@ -67,7 +72,7 @@ else
     redis.call('ZREM', lock.queue, id .. ':' .. about)
     answer, changed = 'line ' .. rank, rank == 0
   end
-  if how == 'mark' then
+  if how == 'mark' or how == 'leave' and ARGV[4] == 'mark' then
     redis.call('HSET', lock.hash, 'x:' .. id, lock.now + MARK)
     lock.life = math.max(lock.life, MARK)
     if redis.call('HLEN', lock.hash) > MANY then
@@ -83,6 +88,6 @@ end
 if how == 'keep' and lock.used > 0 then
   tellLine(lock)
 end
-local why = how == 'why' and blocker(lock) or nil
+local why = how == 'leave' and blocker(lock) or nil
 close(lock)
 return reply(lock, client, { answer, why })

@@ -471,9 +471,13 @@ end
 end
 end
 else
-local value = drop(lock, id)
+local value = redis.call('HGET', lock.hash, 'h:' .. id)
+local isFirst = value and how == 'leave' and lock.token > readHold(value).token and lock.mode == 'write'
 local rank = not value and about ~= '' and redis.call('ZRANK', lock.queue, id .. ':' .. about)
-if value then
+if isFirst then
+answer = 'batch'
+elseif value then
+drop(lock, id)
 answer, changed = 'held', true
 if how == 'keep' then
 keep(lock, id, value, tonumber(ARGV[4]))
@@ -482,7 +486,7 @@ elseif rank then
 redis.call('ZREM', lock.queue, id .. ':' .. about)
 answer, changed = 'line ' .. rank, rank == 0
 end
-if how == 'mark' then
+if how == 'mark' or how == 'leave' and ARGV[4] == 'mark' then
 redis.call('HSET', lock.hash, 'x:' .. id, lock.now + MARK)
 lock.life = math.max(lock.life, MARK)
 if redis.call('HLEN', lock.hash) > MANY then
@@ -497,7 +501,7 @@ end
 if how == 'keep' and lock.used > 0 then
 tellLine(lock)
 end
-local why = how == 'why' and blocker(lock) or nil
+local why = how == 'leave' and blocker(lock) or nil
 close(lock)
 return reply(lock, client, { answer, why })`] as const;
 
