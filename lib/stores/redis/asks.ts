@@ -104,8 +104,9 @@ export class Asks {
         lock.move(request, 'waiting');
         return lock.reportPlace(request, Number(second));
       case 'held': {
-        const left = Number(first);
-        return this.holds.enter(request, Number(second), { since: reply.sentAt, left });
+        const [left, token] = [Number(first), Number(second)];
+        if (request.isTold(token, reply.sentAt)) return lock.askAgain(request);
+        return this.holds.enter(request, token, { since: reply.sentAt, left });
       }
       case 'granted':
         return this.unlessOver(request);

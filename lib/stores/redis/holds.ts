@@ -48,6 +48,7 @@ export class Holds {
     const wanted = all.filter((request) => request?.state === 'asking' || request?.state === 'waiting');
     if (all.some((request) => request && !request.isPlain)) {
       for (const [i, request] of all.entries()) {
+        if (request?.isTold(granted.token, told.since)) continue;
         if (request && wanted.includes(request)) this.enterNew(request, granted.token, told);
         else if (!request) this.giveBack(granted.sequences[i]!);
       }
@@ -57,17 +58,18 @@ export class Holds {
     // A batch that was told before may still be held under the name of its first request.
     if (this.batch?.head.sequence === granted.sequences[0]) return;
     if (head && !wanted.includes(head) && head.number >= granted.token) return;
-    if (!head || !wanted.includes(head)) {
-      return this.giveBack(granted.sequences[0]!);
-    }
-    // Redis has told since that this grant is over.
-    if (granted.token <= head.told) return;
+    if (!head || !wanted.includes(head)) return this.giveBack(granted.sequences[0]!);
+    if (head.isTold(granted.token, told.since)) return;
     if (all.length === 1) return this.enterNew(head, granted.token, told);
     this.endBatch();
     const rest = all.flatMap((request, i) =>
       request && wanted.includes(request) ? { request, token: granted.token + i } : [],
     );
-    for (const { request } of rest) this.lock.move(request, 'next');
+    for (const { request, token } of rest) {
+      // Granted without a place in line: its token, like a ticket, tells when it asked.
+      request.ticket ||= `${token}`;
+      this.lock.move(request, 'next');
+    }
     const { since, left } = told;
     const grantedAt = performance.now();
     this.batch = { head, since, left, isConfirmed: false, grantedAt, present: undefined, rest };
@@ -81,8 +83,6 @@ export class Holds {
 
   /** The request has the lock, for what is left of its lease. */
   enter(request: Request, token: number, { since, left, isMessage = false, isConfirmed }: Told): void {
-    // Redis has told since that this grant is over.
-    if (token <= request.told) return this.lock.askAgain(request);
     const { lease: usual } = this.lock.client.times;
     const { fixed } = request;
     const valid = left - safetyMargin(fixed ?? usual, left);

@@ -70,8 +70,6 @@ export class Lock implements LockCore, RequestOwner, TimedTask {
   granted(granted: Granted, at: Instant): void {
     const requests = granted.sequences.flatMap((sequence) => this.requests.get(sequence) ?? []);
     const [first] = requests;
-    // Redis has told since that this grant is over (rule 5).
-    if (first && requests.every(({ told }) => told >= granted.token)) return;
     const since = this.answers.before(granted.token) ?? first?.askedAt ?? at;
     if (elapsedSince(since, at) < (first?.fixed ?? granted.left) / 2) {
       this.holds.give(granted, { since, left: granted.left, isMessage: true });

@@ -93,10 +93,11 @@ class Scene {
   }
 
   /** Requests that are in line, the first with ticket 1. `token`: the last that the lock gave. */
-  async inLine(count: number, token: number, sentAt = now()): Promise<(() => Grant | undefined)[]> {
+  async inLine(count: number, token: number, at?: Instant): Promise<(() => Grant | undefined)[]> {
     const grants = [];
     for (let i = 0; i < count; i += 1) {
       grants.push(this.request().grant);
+      const sentAt = at ?? now();
       await this.asks.at(-1)!.answer(reply(token, { sentAt, answers: [`line ${i + 1} ${i}`] }));
     }
     return grants;
@@ -200,6 +201,12 @@ describe('one lock, as a client sees it', () => {
     expect(grant()!.lease.state).toBe('lost');
   });
 
+  test('rule 5: a grant that an answer shows now is entered, even if its token is lower because the clock of Redis was set back', async () => {
+    const [grant] = await scene.inLine(1, 11, ago(10));
+    await scene.beaten(['held 30000 7'], 7);
+    expect(grant!()?.token).toBe(7);
+  });
+
   test('rule 6: an answer says nothing of what changed after its command was sent', async () => {
     const [grant] = await scene.inLine(1, 10);
     scene.lock.sent();
@@ -253,6 +260,15 @@ describe('one lock, as a client sees it', () => {
     expect(second!()).toBeUndefined();
     expect(scene.asks).toHaveLength(3);
     expect(scene.asks.at(-1)!.asks[0]).toMatchObject({ id: 'me:2', ticket: '2' });
+  });
+
+  test('rule 9: if it was granted before it had a ticket, its token is its ticket', async () => {
+    const { grant } = scene.request();
+    scene.request();
+    const granted = { token: 11, left: TIMES.lease, sequences: [1, 2] };
+    await scene.asks[0]!.answer(reply(12, { granted, answers: ['granted', 'granted'] }));
+    grant()!.lease.lose('stopped');
+    expect(scene.asks.at(-1)!.asks[0]).toMatchObject({ id: 'me:2', ticket: '12' });
   });
 
   test('rule 9: if the first of a batch leaves while the grant is under way, the others are in line again before it gives the lock back', async () => {
