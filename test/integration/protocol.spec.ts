@@ -286,16 +286,16 @@ describe('the scripts of the native protocol', () => {
   });
 
   test.each([
-    [{ format: '2' }, /^NEWER 2 1/],
-    [{ format: 'x' }, /^PROTOCOL /],
-    [{ token: 'x' }, /^PROTOCOL /],
-    [{ end: '' }, /^PROTOCOL /],
+    ['2 new', /^NEWER 2 1/],
+    ['x', /^PROTOCOL /],
+    ['1 x write 1 - 1795807495109', /^PROTOCOL /],
+    ['1 1795807495109123 write 1 - -', /^PROTOCOL /],
   ])(
-    'data that it cannot read, such as %j, is left as it is, and the caller is told',
-    async (damage, error) => {
+    'data that it cannot read, such as the state %j, is left as it is, and the caller is told',
+    async (state, error) => {
       const [holder, one] = await three();
       await holder.acquire(1);
-      await redis.hset(one.keys[0], damage);
+      await redis.hset(one.keys[0], { state });
       const before = await redis.hgetall(one.keys[0]);
       await expect(one.acquire(1)).rejects.toThrow(error);
       await expect(one.done(1, ':label')).rejects.toThrow(error);

@@ -47,6 +47,8 @@ export class Beats {
     const at = sentAt.monotonic + Math.min(again, window / 3);
     this.callAt = marked ? at : Math.min(this.callAt, at);
     if (this.unchecked > 0) this.callAt = -Infinity;
+    // The line was not looked at to its end (rule 10): also who waits no more calls again, for the others.
+    if (again === 0 && this.lock.holding > 0) this.holds.renewAt = sentAt.monotonic;
   }
 
   /** Asks without delay. */

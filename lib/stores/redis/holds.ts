@@ -164,8 +164,9 @@ export class Holds {
   /** Redis has ended the hold. */
   lose(request: Request, why: string): void {
     // In a failover the two connections may lead to two servers for a while.
-    if (request.state === 'confirming') return this.lock.askAgain(request, PAUSE);
-    request.lease.lose(why);
+    if (request.state !== 'confirming') return request.lease.lose(why);
+    if (this.batch?.present?.request === request) this.endBatch();
+    this.lock.askAgain(request, PAUSE);
   }
 
   /** Ends the leases that have run out by the clocks of this host. */

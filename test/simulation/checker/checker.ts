@@ -294,15 +294,14 @@ export class Checker implements ClientListener {
   }
 
   /** No script leaves this behind, whatever happens around it. */
-  private checkData(lock: LockState, { fields, holdings, now }: LockData): void {
+  private checkData(lock: LockState, { state, holdings, now }: LockData): void {
     const fault = conflict(holdings);
     if (fault) this.findings.violate('rule', `${lock.name} has holds of ${fault}`);
-    const counted = fields.has('mode') ? Number(fields.get('used') ?? 1) : 0;
     const sum = holdings.reduce((total, { share }) => total + weightOf(share), 0);
-    if (counted !== sum && !fields.has('scan'))
-      this.findings.violate('rule', `${lock.name} has ${sum} in its holds, ${counted} in its sum`);
+    if (state.used !== sum && !state.isScanning)
+      this.findings.violate('rule', `${lock.name} has ${sum} in its holds, ${state.used} in its sum`);
     const first = Math.min(...holdings.map(({ ends }) => ends));
-    if (holdings.length > 0 && Number(fields.get('end')) > first)
+    if (holdings.length > 0 && state.end > first)
       this.findings.violate('rule', `${lock.name} does not look when its holds end`);
     const expireAt = this.server.redis.keys.get(lock.name)?.expireAt ?? Infinity;
     for (const { ends } of holdings)

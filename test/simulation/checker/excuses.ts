@@ -42,6 +42,8 @@ export class Excuses {
   readonly longestKept: number;
   /** Some client hardly ever gets an answer within its commandTimeout: nothing unsafe may happen, but it need not be served. */
   readonly isStrained: boolean;
+  /** A fixed lease may begin and expire between two calls of those that wait, which learn of it by the next, ms. */
+  private readonly unseen: number;
   private disturbedUntil = 0;
   private readonly heartbeat: number;
   private readonly kinds: ReadonlySet<FaultKind>;
@@ -60,6 +62,7 @@ export class Excuses {
     this.longestDelay = delays.reduce((sum, { amount }) => sum + amount, 0);
     const requests = plan.flows.flatMap((flow) => flow.requests);
     const fixed = requests.flatMap(({ leaseTime }) => leaseTime ?? []);
+    this.unseen = fixed.some((lease) => lease < this.longestWindow / 3) ? this.longestWindow / 3 : 0;
     this.longestKept = Math.max(0, ...requests.map(({ holdAtLeast = 0 }) => holdAtLeast));
     this.longestLease = Math.max(this.longestRenewed, ...fixed);
     this.isStrained =
@@ -213,7 +216,7 @@ export class Excuses {
 
   /** For how long a lock may stay free in quiet times while a request waits. */
   longestGap(): number {
-    const scheduling = 50 + 5 * this.plan.latency + this.protections.confirmation;
+    const scheduling = 50 + 5 * this.plan.latency + this.protections.confirmation + this.unseen;
     if (this.kinds.size + this.plan.denied.length === 0) return scheduling;
     return (
       this.longestLease +

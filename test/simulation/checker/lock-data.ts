@@ -15,11 +15,20 @@ export interface Holding {
   readonly share: Share | undefined;
 }
 
+/** The field `state` of the hash. */
+interface LockState {
+  readonly used: number;
+  readonly limit: number;
+  readonly end: number;
+  /** Whether a look at all holders has not ended. */
+  readonly isScanning: boolean;
+}
+
 /** What the server has of one lock (docs/protocol.md). */
 export interface LockData {
   /** Server ms. */
   readonly now: number;
-  readonly fields: ReadonlyMap<string, string>;
+  readonly state: LockState;
   readonly holdings: readonly Holding[];
   /** Ids, in the order of their tickets. */
   readonly queue: readonly string[];
@@ -38,7 +47,7 @@ export function lockData(redis: MiniRedis, name: string, now: number): LockData 
   );
   return {
     now,
-    fields,
+    state: readState(fields.get('state') ?? ''),
     holdings,
     queue: names.map(idOf),
     next: names[0] === undefined ? undefined : shareOf(names[0].split(':')[2] ?? ''),
@@ -69,12 +78,18 @@ export function conflict(holdings: readonly Holding[]): string | undefined {
 }
 
 /** Whether the rule would let the head of the line in. */
-export function admitsNext({ holdings, next, fields }: LockData): boolean {
+export function admitsNext({ holdings, next, state }: LockData): boolean {
   if (holdings.length === 0) return true;
   if (!next || holdings.some(({ share }) => share?.mode !== next.mode)) return false;
   if (next.mode === 'read') return true;
   const used = holdings.reduce((sum, { share }) => sum + weightOf(share), 0);
-  return used + next.weight <= Math.min(next.permits, Number(fields.get('limit') ?? Infinity));
+  return used + next.weight <= Math.min(next.permits, state.limit);
+}
+
+function readState(text: string): LockState {
+  const [, , , used = 0, limit = '-', end = '-', scan] = text.split(' ');
+  const number = (word: string): number => (word === '-' ? Infinity : Number(word));
+  return { used: Number(used), limit: number(limit), end: number(end), isScanning: scan !== undefined };
 }
 
 function readHolding(field: string, value: string): Holding {

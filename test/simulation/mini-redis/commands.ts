@@ -89,7 +89,7 @@ function wantsScores(options: string[]): boolean {
   return true;
 }
 
-const ZADD_OPTIONS = new Set(['XX', 'LT']);
+const ZADD_OPTIONS = new Set(['XX', 'NX', 'LT']);
 
 /** The commands that the scripts use, as Redis 7.0 answers them. Options that no script uses are refused. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
@@ -151,7 +151,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     for (let i = 0; i < rest.length; i += 2) {
       const member = rest[i + 1] as string;
       const known = set.score(member);
-      if (known === undefined ? options.has('XX') : options.has('LT') && scores[i]! >= known) continue;
+      if (known === undefined ? options.has('XX') : options.has('NX')) continue;
+      if (known !== undefined && options.has('LT') && scores[i]! >= known) continue;
       if (set.set(member, scores[i] as number)) added += 1;
     }
     return added;

@@ -32,7 +32,7 @@ class Scene {
   readonly lock: Lock;
   private sequence = 0;
 
-  constructor() {
+  constructor(isReplicated = false) {
     const commands = {
       acquire: (
         _keys: unknown,
@@ -68,7 +68,7 @@ class Scene {
         commands,
         times: TIMES,
         timers: this.timers,
-        isReplicated: false,
+        isReplicated,
         missedMessage: () => undefined,
         ask: (lock) => lock.sendAsks(),
         beat: () => void (this.beats += 1),
@@ -287,6 +287,17 @@ describe('one lock, as a client sees it', () => {
       { id: 'me:1', how: { how: 'leave', about: ':me' } },
       { id: 'me:1', how: undefined },
     ]);
+  });
+
+  test('rule 9: if Redis no longer knows a batch that the replicas were to confirm, all of it ask again', async () => {
+    scene.timers.stop();
+    scene = new Scene(true);
+    const [, second] = await scene.inLine(2, 10);
+    await scene.granted(11, 1, 2);
+    await scene.beaten(['none'], 11);
+    expect(scene.asks.at(-1)!.asks[0]).toMatchObject({ id: 'me:2', ticket: '2' });
+    expect(second!()).toBeUndefined();
+    expect([...scene.lock.requests.values()].map(({ state }) => state)).toEqual(['asking', 'asking']);
   });
 
   test('requests of one turn of the event loop ask together, one with a bound on the line alone', () => {

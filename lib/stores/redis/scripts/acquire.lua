@@ -19,7 +19,7 @@ local time = redis.call('TIME')
 if not STRICT and #ARGV == 2 and string.byte(ARGV[2]) == 58 and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
   local token = string.format('%s%06d', time[1], time[2])
   local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
-  redis.call('HSET', KEYS[1], 'format', FORMAT, 'token', token, 'mode', 'write', 'end', ends,
+  redis.call('HSET', KEYS[1], 'state', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends,
     'h:' .. ARGV[1], ends .. ' ' .. token .. ' ' .. ARGV[2])
   redis.call('PEXPIRE', KEYS[1], LEASE)
   return token
@@ -31,7 +31,7 @@ end
 --- include: strict
 --- include: pass
 --- include: reply
-local lock, problem = open(time, 1)
+local lock, problem = open(time, 1, ARGV[1])
 if problem then
   return redis.error_reply(problem)
 end
@@ -42,21 +42,19 @@ local function isNext(terms)
   return waiting == 0 and #ARGV <= 4 and admits(lock, terms) and mayGrant(lock)
 end
 
--- The answer for a request that is neither granted nor given up, or nil: it is in line now, and `pass` decides.
-local function wait(name, terms, most, ticket)
-  if most == 'try' and not admits(lock, terms) then
-    return 'busy ' .. blocker(lock)
+-- The answer for a request that does not accept the line as it is; nil: it does, or is in line.
+local function refusal(name, terms, most)
+  if redis.call('ZSCORE', lock.queue, name) then
+    return nil
+  elseif most == 'try' then
+    return not admits(lock, terms) and 'busy ' .. blocker(lock) or nil
+  elseif waiting < tonumber(most) then
+    return nil
   end
-  if tonumber(most) and ticket == '' and waiting >= tonumber(most) then
-    -- Dead requests at the head may leave.
-    pass(lock, client)
-    waiting = redis.call('ZCARD', lock.queue)
-    if waiting >= tonumber(most) and not isNext(terms) then
-      return 'full ' .. waiting
-    end
-  end
-  enter(lock, client, name, ticket)
-  waiting = waiting + 1
+  -- Dead requests at the head may leave.
+  pass(lock, client)
+  waiting = redis.call('ZCARD', lock.queue)
+  return waiting >= tonumber(most) and not isNext(terms) and 'full ' .. waiting or nil
 end
 
 expire(lock)
@@ -65,44 +63,49 @@ local answers, inLine = {}, {}
 for i = 1, #ARGV, 4 do
   local id, about, most, ticket = ARGV[i], ARGV[i + 1], ARGV[i + 2] or '', ARGV[i + 3] or ''
   local name, terms, answer = id .. ':' .. about, readTerms(string.match(about, '^[^:]*')), nil
-  local held, mark = unpack(redis.call('HMGET', lock.hash, 'h:' .. id, 'x:' .. id))
+  local held, mark = lock.held, lock.mark
+  if i > 1 then
+    held, mark = unpack(redis.call('HMGET', lock.hash, 'h:' .. id, 'x:' .. id))
+  end
   if held then
     answer = describeHeld(lock, held)
   elseif mark then
     answer = 'over'
-  elseif waiting == 0 or not redis.call('ZSCORE', lock.queue, name) then
+  else
     lock.limit = terms.limit or lock.limit
     if isNext(terms) then
       hold(lock, id, about, terms, LEASE)
       lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
       answer = 'granted'
     else
-      answer = wait(name, terms, most, ticket)
+      answer = most ~= '' and refusal(name, terms, most) or nil
       if answer then
         lock.limit = limit
+      else
+        inLine[#answers + 1] = { name = name, most = most, rank = waiting, ticket = enter(lock, client, name, ticket) }
+        waiting = waiting + 1
       end
     end
-  else
-    markAlive(lock, client)
   end
   answers[#answers + 1] = answer or 'line'
-  if not answer then
-    inLine[#answers] = name
-  end
 end
 if next(inLine) then
   pass(lock, client)
 end
-for i, name in pairs(inLine) do
-  local ticket = redis.call('ZSCORE', lock.queue, name)
+for i, entry in pairs(inLine) do
+  local ticket, rank = entry.ticket, entry.rank
+  if lock.moved or not ticket then
+    local score = redis.call('ZSCORE', lock.queue, entry.name)
+    ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
+  end
   if not ticket then
     answers[i] = 'granted'
-  elseif ARGV[4 * i - 1] == 'try' then
-    redis.call('ZREM', lock.queue, name)
+  elseif entry.most == 'try' then
+    redis.call('ZREM', lock.queue, entry.name)
     lock.limit = limit
     answers[i] = 'busy ' .. blocker(lock)
   else
-    answers[i] = 'line ' .. number(ticket) .. ' ' .. redis.call('ZRANK', lock.queue, name)
+    answers[i] = 'line ' .. ticket .. ' ' .. rank
   end
 end
 close(lock)

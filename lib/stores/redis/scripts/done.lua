@@ -12,9 +12,9 @@
 -- Returns 1: it held the lock alone, and nobody waits
 --       or a reply (includes/reply.lua) with one answer: held, line N, none, or batch (it is the first of one); after it, for 'leave', the blocker
 -- Errors NEWER, PROTOCOL before any write
--- The usual case: the only holder ends, nobody waits. The hash of such a lock has five fields.
-if #ARGV == 1 and redis.call('HLEN', KEYS[1]) == 5 and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1
-  and redis.call('EXISTS', KEYS[2]) == 0 then
+-- The usual case: the only holder ends, nobody waits. The hash of such a lock has two fields.
+if #ARGV == 1 and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('HLEN', KEYS[1]) == 2
+  and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1 then
   redis.call('DEL', KEYS[1])
   return 1
 end
@@ -29,13 +29,11 @@ end
 local MANY = 100
 local id, about, how = ARGV[1], ARGV[2] or '', ARGV[3] or ''
 local client = string.match(id, '^[^:]+')
--- A write that is allowed when memory is full comes first (rule 10).
-redis.call('HDEL', KEYS[1], '')
 local time = redis.call('TIME')
-local lock, problem = open(time, 1)
+local lock, problem = open(time, 1, id)
 if problem == UNREADABLE and how == 'force' then
   redis.call('DEL', KEYS[1])
-  lock, problem = open(time, 1)
+  lock, problem = open(time, 1, id)
 end
 if problem then
   return redis.error_reply(problem)
@@ -47,8 +45,9 @@ if how == 'force' then
   table.remove(ARGV, 3)
   table.remove(ARGV, 2)
   for _, one in ipairs(ARGV) do
-    local value = drop(lock, one)
+    local value = redis.call('HGET', lock.hash, 'h:' .. one)
     if value then
+      drop(lock, one, value)
       answer, changed = 'held', true
       local owner, sequence = string.match(one, '^([^:-]+):(%d+)$')
       if owner then
@@ -57,13 +56,13 @@ if how == 'force' then
     end
   end
 else
-  local value = redis.call('HGET', lock.hash, 'h:' .. id)
+  local value = lock.held
   local isFirst = value and how == 'leave' and lock.token > readHold(value).token and lock.mode == 'write'
   local rank = not value and about ~= '' and redis.call('ZRANK', lock.queue, id .. ':' .. about)
   if isFirst then
     answer = 'batch'
   elseif value then
-    drop(lock, id)
+    drop(lock, id, value)
     answer, changed = 'held', true
     if how == 'keep' then
       keep(lock, id, value, tonumber(ARGV[4]))
@@ -72,12 +71,16 @@ else
     redis.call('ZREM', lock.queue, id .. ':' .. about)
     answer, changed = 'line ' .. rank, rank == 0
   end
+  if answer == 'none' or answer == 'batch' then
+    -- A write that is allowed when memory is full comes first (rule 10).
+    redis.call('HDEL', lock.hash, '')
+  end
   if how == 'mark' or how == 'leave' and ARGV[4] == 'mark' then
     redis.call('HSET', lock.hash, 'x:' .. id, lock.now + MARK)
     lock.life = math.max(lock.life, MARK)
     if redis.call('HLEN', lock.hash) > MANY then
       -- `expire` clears old marks away, also of a lock that is never at rest.
-      lock.ends = lock.now
+      lock.ends = math.min(lock.ends, lock.now)
     end
   end
 end

@@ -33,14 +33,16 @@ local function beat(first)
   end
   if waiting > 0 then
     markAlive(lock, client)
-    pass(lock, client)
-    for i = to + 1, to + waiting do
-      local value = redis.call('HGET', lock.hash, 'h:' .. string.match(ARGV[i], '^[^:]+:%d+'))
-      answers[#answers + 1] = value and describeHeld(lock, value)
-        or redis.call('ZSCORE', lock.queue, ARGV[i]) and 'line' or 'none'
-    end
-  elseif lock.used == 0 then
-    pass(lock, client)
+    keepLine(lock)
+  end
+  pass(lock, client)
+  if lock.moved then
+    flush(lock)
+  end
+  for i = to + 1, to + waiting do
+    local isInLine = redis.call('ZSCORE', lock.queue, ARGV[i])
+    local value = not isInLine and redis.call('HGET', lock.hash, 'h:' .. string.match(ARGV[i], '^[^:]+:%d+'))
+    answers[#answers + 1] = isInLine and 'line' or value and describeHeld(lock, value) or 'none'
   end
   close(lock)
   return reply(lock, client, answers)

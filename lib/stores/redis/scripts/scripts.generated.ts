@@ -4,83 +4,86 @@ const numberPart1 = `local function number(value)
 return string.format('%.0f', value)
 end`;
 const lockPart2 = `local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
-local function open(time, first)
+local function open(time, first, id)
 local hash = KEYS[first]
-local format, token, mode, used, limit, ends, scan, least =
-unpack(redis.call('HMGET', hash, 'format', 'token', 'mode', 'used', 'limit', 'end', 'scan', 'least'))
+local state, held, mark = unpack(redis.call('HMGET', hash, 'state', 'h:' .. (id or ''), 'x:' .. (id or '')))
+local token, mode, used, limit, ends, scan, least
+if state then
+local format = string.match(state, '^(%d+) ')
+token, mode, used, limit, ends, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) (%S+) (%S+) ?(%S*) ?(%S*)$')
 if format and format ~= FORMAT then
-return nil, tonumber(format) and 'NEWER ' .. format .. ' ' .. FORMAT or UNREADABLE
-elseif format and not (tonumber(token) and (not mode or tonumber(ends))) then
+return nil, 'NEWER ' .. format .. ' ' .. FORMAT
+elseif not (token and (mode == '-' or tonumber(ends))) then
 return nil, UNREADABLE
+end
 end
 return {
 hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2], prefix = string.match(hash, '^[^{]*'),
 now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
-token = tonumber(token) or 0, mode = mode or nil, used = tonumber(used) or mode and 1 or 0, limit = tonumber(limit),
-ends = tonumber(ends) or math.huge, life = 0, scan = scan or nil, least = tonumber(least) or math.huge, wasScanned = scan,
-granted = {}, reached = {}, wasShared = used or limit,
+token = tonumber(token or 0), mode = mode ~= '-' and mode or nil, used = tonumber(used or 0), limit = tonumber(limit),
+ends = tonumber(ends) or math.huge, life = 0, scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
+held = held, mark = mark, state = state, fields = {}, granted = {}, reached = {},
 }
 end
 local function tell(lock, client, text)
 redis.pcall('PUBLISH', lock.prefix .. 'client:' .. client, text)
 end
 local function outlive(key, ms)
-if redis.call('PTTL', key) < ms then
-redis.call('PEXPIRE', key, number(ms))
+local isShort = redis.call('PTTL', key) < ms
+if isShort then
+redis.call('PEXPIRE', key, number(ms + WINDOW))
+end
+return isShort
+end
+local function set(lock, field, value)
+lock.fields[#lock.fields + 1], lock.fields[#lock.fields + 2] = field, value
+end
+local function flush(lock)
+if #lock.fields > 0 then
+redis.call('HSET', lock.hash, unpack(lock.fields))
+lock.fields = {}
 end
 end
 local function close(lock)
-if redis.call('EXISTS', lock.queue) == 1 then
-lock.life = math.max(lock.life, 2 * WINDOW)
-elseif lock.used == 0 then
-redis.call('HDEL', lock.hash, 'mode', 'used', 'limit', 'end', 'scan', 'least')
-lock.scan, lock.wasScanned = nil, nil
-if redis.call('HLEN', lock.hash) <= 2 and redis.call('HEXISTS', lock.hash, 'format') == redis.call('EXISTS', lock.hash) then
+if lock.used == 0 then
+lock.mode, lock.scan = nil, nil
+if redis.call('EXISTS', lock.queue) == 0 then
+lock.limit = nil
+if #lock.fields == 0 and redis.call('HLEN', lock.hash) <= (lock.state and 1 or 0) then
 redis.call('DEL', lock.hash)
 return
 end
-lock.limit = nil
 end
-if lock.token == 0 then
-lock.token = lock.micros
 end
-local fields = { 'format', FORMAT, 'token', number(lock.token) }
-local function set(field, value)
-fields[#fields + 1], fields[#fields + 2] = field, value
-end
-if lock.used == 0 then
-redis.call('HDEL', lock.hash, 'mode', 'used', 'end')
-else
-set('mode', lock.mode)
-set('end', number(lock.ends))
-end
-if lock.used > 0 and lock.mode ~= 'write' then
-set('used', number(lock.used))
-elseif lock.wasShared then
-redis.call('HDEL', lock.hash, 'used')
-end
+lock.token = lock.token == 0 and lock.micros or lock.token
+local state = string.format('%s %.0f %s %.0f %s %s', FORMAT, lock.token, lock.mode or '-', lock.used,
+lock.limit and number(lock.limit) or '-', lock.used > 0 and number(lock.ends) or '-')
 if lock.scan then
-set('scan', lock.scan)
-set('least', number(math.min(lock.least, 2 ^ 53)))
-elseif lock.wasScanned then
-redis.call('HDEL', lock.hash, 'scan', 'least')
+state = state .. ' ' .. lock.scan .. ' ' .. number(math.min(lock.least, 2 ^ 53))
 end
-if lock.limit then
-set('limit', number(lock.limit))
+if state ~= lock.state then
+set(lock, 'state', state)
 end
-redis.call('HSET', lock.hash, unpack(fields))
+flush(lock)
+if not lock.state then
+lock.life = math.max(lock.life, 2 * WINDOW)
+end
 if lock.life > 0 then
 outlive(lock.hash, lock.life)
 end
 end`;
-const termsPart1 = `local function readTerms(text)
+const termsPart1 = `local PLAIN = { mode = 'write', weight = 1, isPlain = true }
+local function readTerms(text)
+if text == '' then
+return PLAIN
+end
 local weight, limit = string.match(text, '^p(%d+)/(%d+)')
 return {
 mode = weight and 'permits' or string.sub(text, 1, 1) == 'r' and 'read' or 'write',
 weight = tonumber(weight) or 1,
 limit = tonumber(limit),
 fixed = tonumber(string.match(text, 'f(%d+)') or nil),
-isPlain = text == '' or text == 'u',
+isPlain = text == 'u',
 isUncounted = string.sub(text, -1) == 'u',
 }
 end
@@ -100,7 +103,7 @@ local function endFirst(lock, ends)
 lock.ends, lock.scan, lock.least = ends, nil, math.huge
 end
 local function setHold(lock, id, ends, rest)
-redis.call('HSET', lock.hash, 'h:' .. id, number(ends) .. ' ' .. rest)
+set(lock, 'h:' .. id, number(ends) .. ' ' .. rest)
 lock.ends, lock.least = math.min(lock.ends, ends), math.min(lock.least, ends)
 lock.life = math.max(lock.life, ends - lock.now)
 end
@@ -115,24 +118,22 @@ end
 take(lock, terms)
 setHold(lock, id, lock.now + (terms.fixed or lease), number(lock.token) .. ' ' .. about)
 end
-local function drop(lock, id)
-local value = redis.call('HGET', lock.hash, 'h:' .. id)
-if not value then
-return nil
-end
+local function drop(lock, id, value)
 redis.call('HDEL', lock.hash, 'h:' .. id)
 lock.used = math.max(0, lock.used - readHold(value).terms.weight)
 if lock.used == 0 then
 lock.mode = nil
 endFirst(lock, math.huge)
 end
-return value
 end
 local function keep(lock, id, value, ms)
 local was = readHold(value)
 local ends = math.floor(was.token / 1000) + ms
 if ends > lock.now then
-drop(lock, '-' .. id)
+local kept = redis.call('HGET', lock.hash, 'h:-' .. id)
+if kept then
+drop(lock, '-' .. id, kept)
+end
 take(lock, was.terms)
 setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
 end
@@ -141,6 +142,7 @@ local function expire(lock)
 if lock.ends > lock.now then
 return
 end
+flush(lock)
 local sum, cursor = 0, lock.scan
 local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
 for i = 1, #page[2], 2 do
@@ -191,6 +193,7 @@ local function blocker(lock)
 if lock.used == 0 then
 return ''
 end
+flush(lock)
 local page, longest, who, kept, keeper = redis.call('HSCAN', lock.hash, 0, 'MATCH', 'h:*', 'COUNT', MOST_HOLDERS)[2], nil, '', 0, ''
 for i = 1, #page, 2 do
 local was, label = readHold(page[i + 1]), string.match(page[i + 1], '^[^:]*:(.*)$') or ''
@@ -247,18 +250,27 @@ local MOST_TOGETHER = 64
 local SILENCE = 250
 local FIRST_LEASE = math.min(WINDOW, LEASE)
 local function markAlive(lock, client)
-redis.call('ZADD', lock.clients, lock.now + WINDOW, client)
+if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
 outlive(lock.clients, 2 * WINDOW)
-outlive(lock.queue, 2 * WINDOW)
+end
+end
+local function keepLine(lock)
+if outlive(lock.queue, 2 * WINDOW) then
+outlive(lock.clients, 2 * WINDOW)
+outlive(lock.hash, 2 * WINDOW)
+end
 end
 local function enter(lock, client, name, ticket)
+local last = ticket
 if ticket == '' then
-local last = redis.call('ZREVRANGE', lock.queue, 0, 0, 'WITHSCORES')[2]
-ticket = number(math.max(lock.micros, last and last + 1 or 0))
+local score = lock.last or redis.call('ZREVRANGE', lock.queue, 0, 0, 'WITHSCORES')[2]
+lock.last = math.max(lock.micros, score and score + 1 or 0)
+last = number(lock.last)
 end
 markAlive(lock, client)
-redis.call('ZADD', lock.queue, ticket, name)
-outlive(lock.queue, 2 * WINDOW)
+local isNew = redis.call('ZADD', lock.queue, 'NX', last, name) == 1
+keepLine(lock)
+return isNew and ticket == '' and last or nil
 end
 local function reach(lock, client, terms)
 local found = lock.reached[client]
@@ -276,30 +288,33 @@ lock.reached[client] = found
 end
 return found
 end
-local function give(lock, name, rank, client, terms, lease)
+local function joins(client, name)
+return name and string.sub(name, 1, #client + 1) == client .. ':' and string.match(name, '^[^:]+:(%d+):u?:')
+end
+local function give(lock, name, behind, rank, client, terms, lease)
 local gain = lock.granted[client] or { left = lease }
 lock.granted[client] = gain
-hold(lock, string.match(name, '^[^:]+:%d+'), string.match(name, '^[^:]+:%d+:(.*)$'), terms, lease)
-gain.token, gain[#gain + 1] = lock.token, string.match(name, '^[^:]+:(%d+)')
+local sequence, about = string.match(name, '^[^:]+:(%d+):(.*)$')
+hold(lock, client .. ':' .. sequence, about, terms, lease)
+gain.token, gain[#gain + 1] = lock.token, sequence
 local names = { name }
-if terms.isPlain then
-local prefix = client .. ':'
+if terms.isPlain and joins(client, behind) then
 for _, other in ipairs(redis.call('ZRANGE', lock.queue, rank + 1, rank + MOST_TOGETHER - 1)) do
-local sequence = string.sub(other, 1, #prefix) == prefix and string.match(other, '^[^:]+:(%d+):u?:')
-if not sequence then
+local another = joins(client, other)
+if not another then
 break
 end
-gain[#gain + 1], names[#names + 1] = sequence, other
+gain[#gain + 1], names[#names + 1] = another, other
 end
 lock.token = lock.token + #names - 1
 end
 return names
 end
 local function pass(lock, caller)
-local rank, looked, size, isBlocked = 0, 0, 1, false
+local rank, looked, size, isBlocked = 0, 0, 2, false
 while not isBlocked and (lock.used == 0 or lock.mode ~= 'write') do
 local page, leave = redis.call('ZRANGE', lock.queue, rank, rank + size - 1), {}
-for _, name in ipairs(page) do
+for i, name in ipairs(page) do
 local client, terms = string.match(name, '^[^:]+'), readTerms(string.match(name, '^[^:]+:%d+:([^:]*)') or '')
 if not admits(lock, terms) or not mayGrant(lock) then
 isBlocked = true
@@ -311,7 +326,7 @@ rank = rank + 1
 elseif found == 'gone' then
 leave[#leave + 1] = name
 else
-local granted = give(lock, name, rank + #leave, client, terms, client == caller and LEASE or FIRST_LEASE)
+local granted = give(lock, name, page[i + 1], rank + #leave, client, terms, client == caller and LEASE or FIRST_LEASE)
 for _, one in ipairs(granted) do
 leave[#leave + 1] = one
 end
@@ -319,12 +334,13 @@ end
 end
 if #leave > 0 then
 redis.call('ZREM', lock.queue, unpack(leave))
+lock.moved = true
 end
 looked = looked + #page
 if #page < size then
 break
 elseif looked >= MOST_ENTRIES then
-lock.more = not isBlocked
+lock.more = not isBlocked and lock.moved
 break
 end
 size = math.min(2 * size, PAGE)
@@ -338,8 +354,13 @@ end
 end
 end
 local function tellLine(lock)
-for _, client in ipairs(redis.call('ZRANGE', lock.clients, 0, MOST_ENTRIES - 1)) do
+local told = {}
+for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
+local client = string.match(name, '^[^:]+')
+if not told[client] then
+told[client] = true
 tell(lock, client, 'look ' .. lock.hash)
+end
 end
 end`;
 const replyPart1 = `local function reply(lock, client, answers)
@@ -363,11 +384,11 @@ export const acquire = ['acquire', 3, `local time = redis.call('TIME')
 if not STRICT and #ARGV == 2 and string.byte(ARGV[2]) == 58 and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
 local token = string.format('%s%06d', time[1], time[2])
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
-redis.call('HSET', KEYS[1], 'format', FORMAT, 'token', token, 'mode', 'write', 'end', ends,
+redis.call('HSET', KEYS[1], 'state', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends,
 'h:' .. ARGV[1], ends .. ' ' .. token .. ' ' .. ARGV[2])
 redis.call('PEXPIRE', KEYS[1], LEASE)
 return token
-end`, numberPart1, lockPart2, termsPart1, holdersPart1, strictPart1, passPart1, replyPart1, `local lock, problem = open(time, 1)
+end`, numberPart1, lockPart2, termsPart1, holdersPart1, strictPart1, passPart1, replyPart1, `local lock, problem = open(time, 1, ARGV[1])
 if problem then
 return redis.error_reply(problem)
 end
@@ -375,19 +396,17 @@ local client, limit, waiting = string.match(ARGV[1], '^[^:]+'), lock.limit, 0
 local function isNext(terms)
 return waiting == 0 and #ARGV <= 4 and admits(lock, terms) and mayGrant(lock)
 end
-local function wait(name, terms, most, ticket)
-if most == 'try' and not admits(lock, terms) then
-return 'busy ' .. blocker(lock)
+local function refusal(name, terms, most)
+if redis.call('ZSCORE', lock.queue, name) then
+return nil
+elseif most == 'try' then
+return not admits(lock, terms) and 'busy ' .. blocker(lock) or nil
+elseif waiting < tonumber(most) then
+return nil
 end
-if tonumber(most) and ticket == '' and waiting >= tonumber(most) then
 pass(lock, client)
 waiting = redis.call('ZCARD', lock.queue)
-if waiting >= tonumber(most) and not isNext(terms) then
-return 'full ' .. waiting
-end
-end
-enter(lock, client, name, ticket)
-waiting = waiting + 1
+return waiting >= tonumber(most) and not isNext(terms) and 'full ' .. waiting or nil
 end
 expire(lock)
 waiting = redis.call('ZCARD', lock.queue)
@@ -395,62 +414,66 @@ local answers, inLine = {}, {}
 for i = 1, #ARGV, 4 do
 local id, about, most, ticket = ARGV[i], ARGV[i + 1], ARGV[i + 2] or '', ARGV[i + 3] or ''
 local name, terms, answer = id .. ':' .. about, readTerms(string.match(about, '^[^:]*')), nil
-local held, mark = unpack(redis.call('HMGET', lock.hash, 'h:' .. id, 'x:' .. id))
+local held, mark = lock.held, lock.mark
+if i > 1 then
+held, mark = unpack(redis.call('HMGET', lock.hash, 'h:' .. id, 'x:' .. id))
+end
 if held then
 answer = describeHeld(lock, held)
 elseif mark then
 answer = 'over'
-elseif waiting == 0 or not redis.call('ZSCORE', lock.queue, name) then
+else
 lock.limit = terms.limit or lock.limit
 if isNext(terms) then
 hold(lock, id, about, terms, LEASE)
 lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
 answer = 'granted'
 else
-answer = wait(name, terms, most, ticket)
+answer = most ~= '' and refusal(name, terms, most) or nil
 if answer then
 lock.limit = limit
-end
-end
 else
-markAlive(lock, client)
+inLine[#answers + 1] = { name = name, most = most, rank = waiting, ticket = enter(lock, client, name, ticket) }
+waiting = waiting + 1
+end
+end
 end
 answers[#answers + 1] = answer or 'line'
-if not answer then
-inLine[#answers] = name
-end
 end
 if next(inLine) then
 pass(lock, client)
 end
-for i, name in pairs(inLine) do
-local ticket = redis.call('ZSCORE', lock.queue, name)
+for i, entry in pairs(inLine) do
+local ticket, rank = entry.ticket, entry.rank
+if lock.moved or not ticket then
+local score = redis.call('ZSCORE', lock.queue, entry.name)
+ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
+end
 if not ticket then
 answers[i] = 'granted'
-elseif ARGV[4 * i - 1] == 'try' then
-redis.call('ZREM', lock.queue, name)
+elseif entry.most == 'try' then
+redis.call('ZREM', lock.queue, entry.name)
 lock.limit = limit
 answers[i] = 'busy ' .. blocker(lock)
 else
-answers[i] = 'line ' .. number(ticket) .. ' ' .. redis.call('ZRANK', lock.queue, name)
+answers[i] = 'line ' .. ticket .. ' ' .. rank
 end
 end
 close(lock)
 return reply(lock, client, answers)`] as const;
 
-export const done = ['done', 3, `if #ARGV == 1 and redis.call('HLEN', KEYS[1]) == 5 and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1
-and redis.call('EXISTS', KEYS[2]) == 0 then
+export const done = ['done', 3, `if #ARGV == 1 and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('HLEN', KEYS[1]) == 2
+and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1 then
 redis.call('DEL', KEYS[1])
 return 1
 end`, numberPart1, lockPart2, termsPart1, holdersPart1, strictPart1, passPart1, replyPart1, `local MANY = 100
 local id, about, how = ARGV[1], ARGV[2] or '', ARGV[3] or ''
 local client = string.match(id, '^[^:]+')
-redis.call('HDEL', KEYS[1], '')
 local time = redis.call('TIME')
-local lock, problem = open(time, 1)
+local lock, problem = open(time, 1, id)
 if problem == UNREADABLE and how == 'force' then
 redis.call('DEL', KEYS[1])
-lock, problem = open(time, 1)
+lock, problem = open(time, 1, id)
 end
 if problem then
 return redis.error_reply(problem)
@@ -461,8 +484,9 @@ client = ''
 table.remove(ARGV, 3)
 table.remove(ARGV, 2)
 for _, one in ipairs(ARGV) do
-local value = drop(lock, one)
+local value = redis.call('HGET', lock.hash, 'h:' .. one)
 if value then
+drop(lock, one, value)
 answer, changed = 'held', true
 local owner, sequence = string.match(one, '^([^:-]+):(%d+)$')
 if owner then
@@ -471,13 +495,13 @@ end
 end
 end
 else
-local value = redis.call('HGET', lock.hash, 'h:' .. id)
+local value = lock.held
 local isFirst = value and how == 'leave' and lock.token > readHold(value).token and lock.mode == 'write'
 local rank = not value and about ~= '' and redis.call('ZRANK', lock.queue, id .. ':' .. about)
 if isFirst then
 answer = 'batch'
 elseif value then
-drop(lock, id)
+drop(lock, id, value)
 answer, changed = 'held', true
 if how == 'keep' then
 keep(lock, id, value, tonumber(ARGV[4]))
@@ -486,11 +510,14 @@ elseif rank then
 redis.call('ZREM', lock.queue, id .. ':' .. about)
 answer, changed = 'line ' .. rank, rank == 0
 end
+if answer == 'none' or answer == 'batch' then
+redis.call('HDEL', lock.hash, '')
+end
 if how == 'mark' or how == 'leave' and ARGV[4] == 'mark' then
 redis.call('HSET', lock.hash, 'x:' .. id, lock.now + MARK)
 lock.life = math.max(lock.life, MARK)
 if redis.call('HLEN', lock.hash) > MANY then
-lock.ends = lock.now
+lock.ends = math.min(lock.ends, lock.now)
 end
 end
 end
@@ -522,14 +549,16 @@ answers[#answers + 1] = renew(lock, ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2])
 end
 if waiting > 0 then
 markAlive(lock, client)
-pass(lock, client)
-for i = to + 1, to + waiting do
-local value = redis.call('HGET', lock.hash, 'h:' .. string.match(ARGV[i], '^[^:]+:%d+'))
-answers[#answers + 1] = value and describeHeld(lock, value)
-or redis.call('ZSCORE', lock.queue, ARGV[i]) and 'line' or 'none'
+keepLine(lock)
 end
-elseif lock.used == 0 then
 pass(lock, client)
+if lock.moved then
+flush(lock)
+end
+for i = to + 1, to + waiting do
+local isInLine = redis.call('ZSCORE', lock.queue, ARGV[i])
+local value = not isInLine and redis.call('HGET', lock.hash, 'h:' .. string.match(ARGV[i], '^[^:]+:%d+'))
+answers[#answers + 1] = isInLine and 'line' or value and describeHeld(lock, value) or 'none'
 end
 close(lock)
 return reply(lock, client, answers)

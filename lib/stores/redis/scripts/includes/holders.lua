@@ -15,7 +15,7 @@ local function endFirst(lock, ends)
 end
 
 local function setHold(lock, id, ends, rest)
-  redis.call('HSET', lock.hash, 'h:' .. id, number(ends) .. ' ' .. rest)
+  set(lock, 'h:' .. id, number(ends) .. ' ' .. rest)
   lock.ends, lock.least = math.min(lock.ends, ends), math.min(lock.least, ends)
   lock.life = math.max(lock.life, ends - lock.now)
 end
@@ -35,19 +35,14 @@ local function hold(lock, id, about, terms, lease)
   setHold(lock, id, lock.now + (terms.fixed or lease), number(lock.token) .. ' ' .. about)
 end
 
--- Ends a hold. Returns what it was; nil if it is none.
-local function drop(lock, id)
-  local value = redis.call('HGET', lock.hash, 'h:' .. id)
-  if not value then
-    return nil
-  end
+-- Ends a hold that has `value`.
+local function drop(lock, id, value)
   redis.call('HDEL', lock.hash, 'h:' .. id)
   lock.used = math.max(0, lock.used - readHold(value).terms.weight)
   if lock.used == 0 then
     lock.mode = nil
     endFirst(lock, math.huge)
   end
-  return value
 end
 
 -- Keeps what a hold had until `ms` after its grant.
@@ -55,7 +50,10 @@ local function keep(lock, id, value, ms)
   local was = readHold(value)
   local ends = math.floor(was.token / 1000) + ms
   if ends > lock.now then
-    drop(lock, '-' .. id)
+    local kept = redis.call('HGET', lock.hash, 'h:-' .. id)
+    if kept then
+      drop(lock, '-' .. id, kept)
+    end
     take(lock, was.terms)
     setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
   end
@@ -67,6 +65,7 @@ local function expire(lock)
   if lock.ends > lock.now then
     return
   end
+  flush(lock)
   local sum, cursor = 0, lock.scan
   local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
   for i = 1, #page[2], 2 do
@@ -124,6 +123,7 @@ local function blocker(lock)
   if lock.used == 0 then
     return ''
   end
+  flush(lock)
   local page, longest, who, kept, keeper = redis.call('HSCAN', lock.hash, 0, 'MATCH', 'h:*', 'COUNT', MOST_HOLDERS)[2], nil, '', 0, ''
   for i = 1, #page, 2 do
     local was, label = readHold(page[i + 1]), string.match(page[i + 1], '^[^:]*:(.*)$') or ''

@@ -10,21 +10,33 @@ local SILENCE = 250
 local FIRST_LEASE = math.min(WINDOW, LEASE)
 
 local function markAlive(lock, client)
-  redis.call('ZADD', lock.clients, lock.now + WINDOW, client)
-  outlive(lock.clients, 2 * WINDOW)
-  outlive(lock.queue, 2 * WINDOW)
+  if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
+    outlive(lock.clients, 2 * WINDOW)
+  end
 end
 
--- Puts a request into the line, behind all others or into the place of its ticket.
+-- The three keys of a line live for as long as each other.
+local function keepLine(lock)
+  if outlive(lock.queue, 2 * WINDOW) then
+    outlive(lock.clients, 2 * WINDOW)
+    outlive(lock.hash, 2 * WINDOW)
+  end
+end
+
+-- Puts a request into the line, behind all others or into the place of its ticket; one that is there keeps its place. Returns its ticket if
+-- it was put at the end.
 local function enter(lock, client, name, ticket)
+  local last = ticket
   if ticket == '' then
-    local last = redis.call('ZREVRANGE', lock.queue, 0, 0, 'WITHSCORES')[2]
-    ticket = number(math.max(lock.micros, last and last + 1 or 0))
+    local score = lock.last or redis.call('ZREVRANGE', lock.queue, 0, 0, 'WITHSCORES')[2]
+    lock.last = math.max(lock.micros, score and score + 1 or 0)
+    last = number(lock.last)
   end
   -- The clients come first: if something else is kept under that key, nothing has been written yet.
   markAlive(lock, client)
-  redis.call('ZADD', lock.queue, ticket, name)
-  outlive(lock.queue, 2 * WINDOW)
+  local isNew = redis.call('ZADD', lock.queue, 'NX', last, name) == 1
+  keepLine(lock)
+  return isNew and ticket == '' and last or nil
 end
 
 -- Whether a client that waits can take a grant: 'here'; 'deaf', nobody listens to its channel; or 'gone', it has not called for too long.
@@ -45,21 +57,27 @@ local function reach(lock, client, terms)
   return found
 end
 
+-- The sequence of an entry that may join a batch of the client, or nil.
+local function joins(client, name)
+  return name and string.sub(name, 1, #client + 1) == client .. ':' and string.match(name, '^[^:]+:(%d+):u?:')
+end
+
 -- Grants the entry at `rank` of the line, and with a plain one its plain neighbours of the same client (rule 9). Returns their names.
-local function give(lock, name, rank, client, terms, lease)
+-- `behind`: the next entry, nil: none is known.
+local function give(lock, name, behind, rank, client, terms, lease)
   local gain = lock.granted[client] or { left = lease }
   lock.granted[client] = gain
-  hold(lock, string.match(name, '^[^:]+:%d+'), string.match(name, '^[^:]+:%d+:(.*)$'), terms, lease)
-  gain.token, gain[#gain + 1] = lock.token, string.match(name, '^[^:]+:(%d+)')
+  local sequence, about = string.match(name, '^[^:]+:(%d+):(.*)$')
+  hold(lock, client .. ':' .. sequence, about, terms, lease)
+  gain.token, gain[#gain + 1] = lock.token, sequence
   local names = { name }
-  if terms.isPlain then
-    local prefix = client .. ':'
+  if terms.isPlain and joins(client, behind) then
     for _, other in ipairs(redis.call('ZRANGE', lock.queue, rank + 1, rank + MOST_TOGETHER - 1)) do
-      local sequence = string.sub(other, 1, #prefix) == prefix and string.match(other, '^[^:]+:(%d+):u?:')
-      if not sequence then
+      local another = joins(client, other)
+      if not another then
         break
       end
-      gain[#gain + 1], names[#names + 1] = sequence, other
+      gain[#gain + 1], names[#names + 1] = another, other
     end
     lock.token = lock.token + #names - 1
   end
@@ -69,10 +87,10 @@ end
 -- Gives the lock to the head of the line, and on, as long as the head is admitted. Who cannot be reached is passed over (rule 7).
 -- `caller` learns of its grants by the reply, others by a message.
 local function pass(lock, caller)
-  local rank, looked, size, isBlocked = 0, 0, 1, false
+  local rank, looked, size, isBlocked = 0, 0, 2, false
   while not isBlocked and (lock.used == 0 or lock.mode ~= 'write') do
     local page, leave = redis.call('ZRANGE', lock.queue, rank, rank + size - 1), {}
-    for _, name in ipairs(page) do
+    for i, name in ipairs(page) do
       local client, terms = string.match(name, '^[^:]+'), readTerms(string.match(name, '^[^:]+:%d+:([^:]*)') or '')
       if not admits(lock, terms) or not mayGrant(lock) then
         isBlocked = true
@@ -84,7 +102,7 @@ local function pass(lock, caller)
       elseif found == 'gone' then
         leave[#leave + 1] = name
       else
-        local granted = give(lock, name, rank + #leave, client, terms, client == caller and LEASE or FIRST_LEASE)
+        local granted = give(lock, name, page[i + 1], rank + #leave, client, terms, client == caller and LEASE or FIRST_LEASE)
         for _, one in ipairs(granted) do
           leave[#leave + 1] = one
         end
@@ -92,12 +110,14 @@ local function pass(lock, caller)
     end
     if #leave > 0 then
       redis.call('ZREM', lock.queue, unpack(leave))
+      lock.moved = true
     end
     looked = looked + #page
     if #page < size then
       break
     elseif looked >= MOST_ENTRIES then
-      lock.more = not isBlocked
+      -- If nothing has left, the next call would see the same.
+      lock.more = not isBlocked and lock.moved
       break
     end
     size = math.min(2 * size, PAGE)
@@ -113,7 +133,12 @@ end
 
 -- Lets all that wait ask again: the lock is free at another time than they were told.
 local function tellLine(lock)
-  for _, client in ipairs(redis.call('ZRANGE', lock.clients, 0, MOST_ENTRIES - 1)) do
-    tell(lock, client, 'look ' .. lock.hash)
+  local told = {}
+  for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
+    local client = string.match(name, '^[^:]+')
+    if not told[client] then
+      told[client] = true
+      tell(lock, client, 'look ' .. lock.hash)
+    end
   end
 end

@@ -2,14 +2,19 @@
 --
 -- Terms are the third part of a name: '' or flags behind each other: r (reads), p<weight>/<limit> (takes permits), f<ms> (its lease is
 -- fixed), a (alone: joins no batch), u (its client listens where the server cannot count it).
+local PLAIN = { mode = 'write', weight = 1, isPlain = true }
+
 local function readTerms(text)
+  if text == '' then
+    return PLAIN
+  end
   local weight, limit = string.match(text, '^p(%d+)/(%d+)')
   return {
     mode = weight and 'permits' or string.sub(text, 1, 1) == 'r' and 'read' or 'write',
     weight = tonumber(weight) or 1,
     limit = tonumber(limit),
     fixed = tonumber(string.match(text, 'f(%d+)') or nil),
-    isPlain = text == '' or text == 'u',
+    isPlain = text == 'u',
     isUncounted = string.sub(text, -1) == 'u',
   }
 end
