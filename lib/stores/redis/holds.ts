@@ -4,7 +4,7 @@ import { MOST_MISSED } from '../redis-client/refusals.js';
 import { leave } from './leaving.js';
 import type { LockCore } from './lock-core.js';
 import type { Granted } from './reply.js';
-import type { Request } from './request.js';
+import type { Request, State } from './request.js';
 
 /** A section that lasts for longer than this (ms) after a handoff renews its first lease; shorter ones cost no heartbeat (rule 4). */
 const FIRST_RENEWAL = 100;
@@ -73,7 +73,7 @@ export class Holds {
     const { since, left } = told;
     const grantedAt = performance.now();
     this.batch = { head, since, left, isConfirmed: false, grantedAt, present: undefined, rest };
-    if (!this.serveNext(told.isMessage)) void this.lock.done(head.id);
+    this.serveNext(told.isMessage);
   }
 
   /** As `enter`, for a grant whose lease begins now: a fixed one in its full length. */
@@ -211,7 +211,9 @@ export class Holds {
       if (batch.present) request.present = `${token} ${request.about}`;
       batch.present = { request, since: performance.now() };
       this.enter(request, token, { ...batch, isMessage });
-      if (request.state !== 'next' && request.state !== 'asking') return true;
+      // The lease of one is that of all.
+      if ((request.state as State) === 'asking') break;
+      return true;
     }
     this.endBatch();
     return false;

@@ -1,5 +1,6 @@
 import { Checker } from '../checker/checker.js';
 import type { Tally, Violation } from '../checker/history.js';
+import { CONNECT_TIMEOUT } from '../../../lib/stores/redis-client/connection/own-options.js';
 import type { LoadedClient } from '../world/load-client.js';
 import { Random } from '../world/random.js';
 import { nameScripts } from '../world/describe.js';
@@ -123,7 +124,7 @@ export class Simulation {
     const { world, checker } = this;
     const open = this.living.filter(({ process, closed }) => process.alive && !closed);
     for (const client of open) this.shutDown(client);
-    await world.run(world.now + 3 * checker.excuses.commandTimeout + 3_000);
+    await world.run(world.now + 3 * checker.excuses.commandTimeout + CONNECT_TIMEOUT);
     if (this.unfinished > 0)
       checker.findings.violate('closing', `${this.unfinished} clients did not close in time`);
     const timer = world.pendingTimer();
@@ -143,7 +144,8 @@ export class Simulation {
         // Marks of `done` are kept for two leases.
         2 * longestLease +
         longestKept +
-        2 * longestWindow +
+        // Each key is given a window more than it needs.
+        3 * longestWindow +
         2 * commandTimeout +
         30_000 +
         stepped,

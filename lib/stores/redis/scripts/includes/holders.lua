@@ -48,7 +48,7 @@ end
 -- Keeps what a hold had until `ms` after its grant.
 local function keep(lock, id, value, ms)
   local was = readHold(value)
-  local ends = math.floor(was.token / 1000) + ms
+  local ends = math.ceil(was.token / 1000) + ms
   if ends > lock.now then
     local kept = redis.call('HGET', lock.hash, 'h:-' .. id)
     if kept then
