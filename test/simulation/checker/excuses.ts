@@ -97,7 +97,8 @@ export class Excuses {
     isPrevented: (broke: ServerBreak) => boolean,
   ): Excuse | undefined {
     const { lastMute, lastSetBack, process } = older.client;
-    const lifetime = older.planned.leaseTime ?? this.longestRenewed;
+    // A clock that is set back makes the leases of before longer.
+    const lifetime = (older.planned.leaseTime ?? this.longestRenewed) + this.stepped;
     // Neither of its clocks shows a suspend of its host where the wall clock was set back as well.
     const { from, to } = process.lastSuspend;
     if (to >= now - lifetime && lastSetBack >= from - lifetime) return 'clock';

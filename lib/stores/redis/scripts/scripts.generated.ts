@@ -182,7 +182,7 @@ lease = lease or was.terms.fixed and 0 or LEASE
 if lease == 0 and present == '' then
 return describeHeld(lock, value)
 end
-local ends = lease > 0 and lock.now + lease or was.ends
+local ends = math.max(was.ends, lease > 0 and lock.now + lease or 0)
 setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
 if lock.mode == 'write' then
 endFirst(lock, ends)

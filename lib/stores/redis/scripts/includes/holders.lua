@@ -110,7 +110,8 @@ local function renew(lock, id, lease, present)
   if lease == 0 and present == '' then
     return describeHeld(lock, value)
   end
-  local ends = lease > 0 and lock.now + lease or was.ends
+  -- Clients with other options may have given it for longer.
+  local ends = math.max(was.ends, lease > 0 and lock.now + lease or 0)
   setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
   if lock.mode == 'write' then
     endFirst(lock, ends)
