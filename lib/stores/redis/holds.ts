@@ -2,27 +2,15 @@ import type { LockTimeoutError } from '../../core/errors/errors.js';
 import { elapsedSince, Lease, safetyMargin, type Instant } from '../../core/port/lease.js';
 import { MOST_MISSED } from '../redis-client/refusals.js';
 import { leave } from './leaving.js';
+import { Batch } from './batch.js';
 import type { LockCore } from './lock-core.js';
 import type { Granted } from './reply.js';
-import type { Request, State } from './request.js';
+import type { Request } from './request.js';
 
 /** A section that lasts for longer than this (ms) after a handoff renews its first lease; shorter ones cost no heartbeat (rule 4). */
 const FIRST_RENEWAL = 100;
 /** Before a request asks again whose grant the replicas' server does not know, ms. */
 const PAUSE = 100;
-
-/** Neighbours in line that Redis granted together; they hold the lock one after the other (rule 9). */
-interface Batch {
-  /** Its first request, under whose id Redis keeps it. */
-  readonly head: Request;
-  /** Its lease, which one hands to the next, as a command confirmed it last. */
-  since: Instant;
-  left: number;
-  isConfirmed: boolean;
-  readonly grantedAt: number;
-  present: { readonly request: Request; readonly since: number } | undefined;
-  readonly rest: { readonly request: Request; readonly token: number }[];
-}
 
 /** A lease as a command told it: `left` ms from its sending. */
 interface Told {
@@ -70,9 +58,7 @@ export class Holds {
       request.ticket ||= `${token}`;
       this.lock.move(request, 'next');
     }
-    const { since, left } = told;
-    const grantedAt = performance.now();
-    this.batch = { head, since, left, isConfirmed: false, grantedAt, present: undefined, rest };
+    this.batch = new Batch(head, rest, told.since, told.left);
     this.serveNext(told.isMessage);
   }
 
@@ -116,7 +102,7 @@ export class Holds {
   /** A heartbeat told that the hold of a request lasts for `left` ms more from `since` on. In a batch, another may have its turn by now. */
   renewed(request: Request, since: Instant, left: number): void {
     const batch = this.batch?.head.id === request.hold ? this.batch : undefined;
-    if (batch) Object.assign(batch, { since, left, isConfirmed: true });
+    if (batch) batch.lease = { since, left, isConfirmed: true };
     const holder = batch?.present?.request ?? request;
     if (holder.state === 'confirming') {
       return this.enter(holder, holder.number, { since, left, isConfirmed: true });
@@ -139,20 +125,20 @@ export class Holds {
   release(request: Request, keep: number | undefined): Promise<void> {
     const { batch } = this;
     const isKept = request.state === 'held' && request.lease.end();
-    const turn = batch?.present?.request === request ? batch.present : undefined;
+    const hasTurn = batch?.present?.request === request;
     this.lock.move(request, 'over');
     const { hold, fixed } = request;
-    const head = turn && batch ? batch.head : request;
+    const head = hasTurn ? batch.head : request;
     if (request !== head && request.mark) void this.lock.done(request.id, request.mark);
     // The rest of a lease that is not renewed any more may be too short for the next.
-    if (turn && isKept && keep === undefined && !request.isStopped && this.serveNext())
+    if (hasTurn && isKept && keep === undefined && !request.isStopped && this.serveNext())
       return Promise.resolve();
-    if (turn) this.endBatch();
+    if (hasTurn) this.endBatch();
     if (!isKept || keep === undefined) {
       return this.lock.done(hold, hold === head.id ? head.mark : undefined, undefined, fixed);
     }
     // Redis counts from the grant of the batch, the holder from its turn.
-    const waitedForTurn = turn && batch ? turn.since - batch.grantedAt : 0;
+    const waitedForTurn = hasTurn ? batch.waitedForTurn : 0;
     return this.lock.done(hold, { how: 'keep', more: Math.ceil(keep + waitedForTurn) }, undefined, fixed);
   }
 
@@ -185,35 +171,24 @@ export class Holds {
     const { batch } = this;
     this.batch = undefined;
     if (!batch) return;
-    for (const { request } of batch.rest) if (request.state === 'next') this.lock.askAgain(request);
+    for (const request of batch.waiting) this.lock.askAgain(request);
     this.lock.sendAsks();
   }
 
-  /** What a request of the batch waits for: the one that has its turn, and those in front of it. */
+  /** What a request of the batch waits for. */
   blockerOf(request: Request): LockTimeoutError['blockedBy'] {
-    const { present, rest = [] } = this.batch ?? {};
-    const waiting = rest.filter((other) => other.request.state === 'next');
-    const ahead = Math.max(
-      0,
-      waiting.findIndex((other) => other.request === request),
-    );
-    if (!present) return { ahead };
-    return { holder: present.request.who, heldFor: performance.now() - present.since, ahead };
+    return this.batch?.blockerOf(request) ?? {};
   }
 
   /** The next of the batch that still waits has its turn; false if there is none, or the lease has expired. */
   private serveNext(isMessage = false): boolean {
     const { batch } = this;
-    for (let next = batch?.rest.shift(); batch && next; next = batch.rest.shift()) {
-      const { request, token } = next;
-      if (request.state !== 'next') continue;
-      request.hold = batch.head.id;
-      if (batch.present) request.present = `${token} ${request.about}`;
-      batch.present = { request, since: performance.now() };
-      this.enter(request, token, { ...batch, isMessage });
+    const turn = batch?.next();
+    if (batch && turn) {
+      const { request, token } = turn;
+      this.enter(request, token, { ...batch.lease, isMessage });
       // The lease of one is that of all.
-      if ((request.state as State) === 'asking') break;
-      return true;
+      if (request.state !== 'asking') return true;
     }
     this.endBatch();
     return false;
