@@ -127,6 +127,8 @@ describe('the scripts of the native protocol', () => {
     await younger.acquire(1);
     await redis.zrem(holder.keys[1], `${elder.id}:1::label`);
     expect((await elder.beat([], [1])).answers).toEqual(['none']);
+    // A late copy of its first command, which has no ticket.
+    expect((await elder.acquire(1)).answers).toEqual([expect.stringMatching(/^line \d+ 1$/)]);
     expect((await elder.acquire(1, { ticket })).answers).toEqual([`line ${ticket} 0`]);
   });
 

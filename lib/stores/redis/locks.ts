@@ -89,7 +89,8 @@ export class Locks implements LockClient {
     if (!beat) return;
     lock.sent();
     const { replicas } = this.parts;
-    if (replicas) return void this.beatReplicated(lock, beat, replicas);
+    // A place in line need not be confirmed.
+    if (replicas && beat.held.length > 0) return void this.beatReplicated(lock, beat, replicas);
     if (this.beating.push({ lock, beat }) === 1) process.nextTick(() => this.sendBeats());
   }
 

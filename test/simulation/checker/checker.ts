@@ -312,9 +312,9 @@ export class Checker implements ClientListener {
   /** A hold is kept until its time, counted from its grant, and no longer. */
   private checkKeep(lock: LockState, id: string, before: LockData | undefined, after: LockData): void {
     // Of a batch, the one that had its turn last.
-    const record = [...this.records.values()].findLast(
-      ({ served, grantedAt }) => served?.hold === id && grantedAt !== undefined,
-    );
+    const [record] = [...this.records.values()]
+      .filter(({ served, grantedAt }) => served?.hold === id && grantedAt !== undefined)
+      .sort((one, other) => other.grantedAt! - one.grantedAt!);
     const held = before?.holdings.find((one) => one.id === id);
     if (!record || !held || held.ends <= after.now || after.holdings.some((one) => one.id === id)) return;
     const keep = wholeNumber('holdAtLeast', record.planned.holdAtLeast ?? 0) ?? 0;

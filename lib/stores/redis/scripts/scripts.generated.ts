@@ -268,7 +268,7 @@ lock.last = math.max(lock.micros, score and score + 1 or 0)
 last = number(lock.last)
 end
 markAlive(lock, client)
-local isNew = redis.call('ZADD', lock.queue, 'NX', last, name) == 1
+local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', last, name) == 1
 keepLine(lock)
 return isNew and ticket == '' and last or nil
 end

@@ -23,8 +23,8 @@ local function keepLine(lock)
   end
 end
 
--- Puts a request into the line, behind all others or into the place of its ticket; one that is there keeps its place. Returns its ticket if
--- it was put at the end.
+-- Puts a request into the line: behind all others, unless it is there; or into the place of its ticket, also if a late copy of its first
+-- command has put it behind that. Returns its ticket if it was put at the end.
 local function enter(lock, client, name, ticket)
   local last = ticket
   if ticket == '' then
@@ -34,7 +34,7 @@ local function enter(lock, client, name, ticket)
   end
   -- The clients come first: if something else is kept under that key, nothing has been written yet.
   markAlive(lock, client)
-  local isNew = redis.call('ZADD', lock.queue, 'NX', last, name) == 1
+  local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', last, name) == 1
   keepLine(lock)
   return isNew and ticket == '' and last or nil
 end
