@@ -22,11 +22,12 @@ export async function lookForTtls(admin: Redis, lab: Lab): Promise<number> {
 export async function lookForWeights(admin: Redis, lab: Lab): Promise<void> {
   for (const name of await keysOf(admin, lab)) {
     const fields: Record<string, string> = await admin.hgetall(name).catch(() => ({})); // it is no hash
-    if (fields['used'] === undefined) continue;
+    const used = fields['state']?.split(' ')[3];
+    if (used === undefined) continue;
     const holds = Object.entries(fields)
       .filter(([field]) => field.startsWith('h:'))
       .reduce((sum, [, hold]) => sum + Number(/^\d+ \d+ p(\d+)/.exec(hold)?.[1] ?? 1), 0);
-    const says = Number(fields['used']);
+    const says = Number(used);
     if (says !== holds)
       lab.history.add({ at: stamp(), worker: 'test', type: 'weightLost', name, says, holds });
   }
