@@ -1,5 +1,5 @@
-import { endInReverse, Hold } from '../holds/hold.js';
-import type { SharedGrant, SharedGrants } from '../holds/shared-grants.js';
+import { endInReverse, type Hold } from '../holds/hold.js';
+import type { Holds } from '../holds/holds.js';
 import { detached } from '../runtime/async-context.js';
 import { emit, eventChannel } from '../diagnostics/diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
@@ -19,7 +19,7 @@ import type { Waits } from '../waits/waits.js';
 export class Acquirer {
   constructor(
     private readonly store: LockStore,
-    private readonly grants: SharedGrants,
+    private readonly holds: Holds,
     private readonly waits: Waits,
     private readonly shutdown: Shutdown,
     private readonly mixedKinds: MixedKinds,
@@ -42,8 +42,8 @@ export class Acquirer {
       if (targets.some(({ share }) => share)) refuseSharing(this.store);
       for (const target of targets) taken.push(await this.acquire(target, call));
       // A hold may have been lost while the flow waited for the next key.
-      for (const { grant } of taken) refuseIfLost(grant);
-      for (const { grant } of taken) if (grant.call === call) grant.limit(true);
+      for (const hold of taken) refuseIfLost(hold);
+      for (const hold of taken) if (hold === hold.outermost) hold.limit(true);
     } catch (error) {
       await endInReverse(taken);
       throw error;
@@ -56,14 +56,14 @@ export class Acquirer {
     const { signal } = call.options;
     if (this.shutdown.closed) throw new LockShuttingDownError(key);
     if (signal?.aborted) throw abortError(key, signal.reason);
-    const outer = call.scope && nearestHold(call.scope, this.grants, encoded);
+    const outer = call.scope && nearestHold(call.scope, this.holds, encoded);
     return outer ? this.nest(outer, target, call) : this.obtainFromStore(target, call);
   }
 
   private async nest(outer: Hold, target: Target, call: AcquireCall): Promise<Hold> {
     const { key, share } = target;
     const { maxQueue, label } = call.options;
-    refuseNested(outer.grant, key, call);
+    refuseNested(outer, key, call);
     const atOnce = outer.tryToNest({ label, share });
     if (atOnce) return atOnce;
     const request = { key, waitTime: call.waitTime, maxQueue, label, share };
@@ -112,9 +112,9 @@ export class Acquirer {
     if (eventChannel.hasSubscribers) {
       emit({ type: 'granted', key, lock: call.options.lock, token: granted.token });
     }
-    const grant = this.grants.add(granted, target, call);
-    if (!call.taken) grant.limit(false);
-    return new Hold(grant, request);
+    const hold = this.holds.begin(granted, target, call.options);
+    if (!call.taken) hold.limit(false);
+    return hold;
   }
 
   /** @param outer the hold that it waits to nest in; undefined: it waits for the store */
@@ -130,7 +130,7 @@ export class Acquirer {
     encoded: string,
     { waitTime }: AcquireCall,
   ): LockTimeoutError {
-    const heldHereFor = waitTime > 0 ? this.grants.heldFor(encoded) : undefined;
+    const heldHereFor = waitTime > 0 ? this.holds.heldFor(encoded) : undefined;
     return new LockTimeoutError(error.key, waitTime, {
       ...error.blockedBy,
       ...(heldHereFor !== undefined && { heldHereFor }),
@@ -150,9 +150,9 @@ function refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
   );
 }
 
-/** Refuses a request for a key that its flow already holds (`grant`), if that hold is lost or must not be re-entered. */
-function refuseNested(grant: SharedGrant, key: string, call: AcquireCall): void {
-  refuseIfLost(grant);
+/** Refuses a request for a key that its flow already holds (`outer`), if that hold is lost or must not be re-entered. */
+function refuseNested(outer: Hold, key: string, call: AcquireCall): void {
+  refuseIfLost(outer);
   if (call.options.reentrant) return;
   throw new LockDeadlockError(
     key,
@@ -160,7 +160,7 @@ function refuseNested(grant: SharedGrant, key: string, call: AcquireCall): void 
   );
 }
 
-function refuseIfLost(grant: SharedGrant): void {
+function refuseIfLost({ grant }: Hold): void {
   const lost = grant.lease.lostError;
   if (lost) throw lost;
 }

@@ -4,7 +4,7 @@ import {
   type AcquireOptions,
   type CheckedOptions,
 } from '../options/acquire-options.js';
-import type { SharedGrants } from '../holds/shared-grants.js';
+import type { Holds } from '../holds/holds.js';
 import { detached } from '../runtime/async-context.js';
 import { printAs } from '../runtime/printing.js';
 import { emit } from '../diagnostics/diagnostics.js';
@@ -22,7 +22,7 @@ import { AcquireCall } from '../waits/wait.js';
 
 /** The parts of an engine that the service uses. */
 export interface ServiceParts extends LeadershipParts {
-  readonly grants: SharedGrants;
+  readonly holds: Holds;
   readonly observer: Observer;
 }
 
@@ -156,11 +156,11 @@ export class FairLockService {
    * }
    */
   current(key?: string): FairLock | undefined {
-    const { store, grants } = this.parts;
+    const { store, holds } = this.parts;
     const encoded = key === undefined ? undefined : store.encode(requireKey(key));
     for (const lock of openLocks(currentScope())) {
-      for (const { grant } of lock.holds) {
-        if (grant.keeper === grants && (encoded === undefined || grant.encoded === encoded)) return lock;
+      for (const hold of lock.holds) {
+        if (hold.keeper === holds && (encoded === undefined || hold.encoded === encoded)) return lock;
       }
     }
     return undefined;

@@ -40,7 +40,7 @@ export class LockHandle implements FairLock {
   ) {
     this.holds = taken instanceof Hold ? [taken] : taken;
     this.first = this.holds[0]!;
-    for (const { grant } of this.holds) if (keep > (grant.keep ?? 0)) grant.keep = keep;
+    for (const { outermost } of this.holds) if (keep > (outermost.keep ?? 0)) outermost.keep = keep;
   }
 
   get key(): string {
@@ -80,7 +80,7 @@ export class LockHandle implements FairLock {
   }
 
   get holdCount(): number {
-    return this.first.grant.openHolds;
+    return this.first.outermost.openHolds;
   }
 
   /** The loss of one of its keys; undefined while all are held. */
@@ -131,7 +131,7 @@ export class LockHandle implements FairLock {
 
   /** Publishes the beginning of the holds, and watches the handle. Not for a handle with a section: `run` does that. */
   begin(place: string | undefined): this {
-    this.watched = watchHandle(this, this.first.grant, place);
+    this.watched = watchHandle(this, this.first.outermost, place);
     for (const { description } of this.holds) if (description) beginHold(description);
     return this;
   }
@@ -236,7 +236,7 @@ export function keyHeldAround(scope: Scope | undefined, within?: Hold): string |
 export function nearestHold(scope: Scope, keeper: object, encoded: string): Hold | undefined {
   let nearest: Hold | undefined;
   for (const { holds } of openLocks(scope)) {
-    const hold = holds.find(({ grant }) => grant.keeper === keeper && grant.encoded === encoded);
+    const hold = holds.find((each) => each.keeper === keeper && each.encoded === encoded);
     // `run` may have entered an outer hold again from inside of one that is nested in it.
     if (hold && (!nearest || hold.isInside(nearest))) nearest = hold;
     if (nearest?.free) break;

@@ -1,5 +1,7 @@
 import type { LockLoad } from './engines.js';
-import type { SharedGrant, SharedGrants } from '../holds/shared-grants.js';
+import type { Hold } from '../holds/hold.js';
+import type { Holds } from '../holds/holds.js';
+import type { CheckedOptions } from '../options/acquire-options.js';
 import { EventLoopDelay } from './event-loop-delay.js';
 import { openLocks } from '../holds/lock-handle.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from '../port/lock-overview.js';
@@ -21,12 +23,12 @@ export class Reporter {
   constructor(
     private readonly self: ClientIdentity,
     private readonly waits: Waits,
-    private readonly grants: SharedGrants,
+    private readonly held: Holds,
   ) {}
 
   report({ key }: ReportRequest): ProcessReport {
     const fits = (item: { readonly key: string }): boolean => key === undefined || item.key === key;
-    const holds = oldest(this.grants.present(), fits);
+    const holds = oldest(this.held.present(), fits);
     const waits = oldest(this.waits.present(), fits);
     // One moment for all waits, since a line is ordered by their waiting times.
     const now = performance.now();
@@ -42,17 +44,16 @@ export class Reporter {
 
   /** By the name under which metrics count the lock. */
   addLoad(total: Map<string, LockLoad>): void {
-    const loadOf = ({ options }: SharedGrant['call']): LockLoad => {
-      const { lock } = options;
+    const loadOf = ({ lock }: CheckedOptions): LockLoad => {
       let load = total.get(lock);
       if (!load) total.set(lock, (load = { waiting: 0, held: 0, oldestWait: 0 }));
       return load;
     };
-    for (const { call, lease, share } of this.grants.present())
-      if (lease.state !== 'lost') loadOf(call).held += weightOf(share);
+    for (const { options, grant, share } of this.held.present())
+      if (grant.lease.state !== 'lost') loadOf(options).held += weightOf(share);
     const time = performance.now();
     for (const { call, since } of this.waits.present()) {
-      const load = loadOf(call);
+      const load = loadOf(call.options);
       load.waiting += 1;
       if (!call.options.lasting) load.oldestWait = Math.max(load.oldestWait, time - since);
     }
@@ -83,25 +84,25 @@ export class Reporter {
   }
 
   /** What the waiting flow holds of this engine; not what it lost, which another flow may hold. */
-  private holdsAround({ call }: CallWait<unknown>): SharedGrant[] {
+  private holdsAround({ call }: CallWait<unknown>): Hold[] {
     const around = [...openLocks(call.scope)].flatMap(({ holds }) => holds);
-    const grants = [...around, ...(call.taken ?? [])].map((hold) => hold.grant);
-    return [...new Set(grants)].filter(
-      ({ keeper, lease }) => keeper === this.grants && lease.state !== 'lost',
+    const outermost = [...around, ...(call.taken ?? [])].map((hold) => hold.outermost);
+    return [...new Set(outermost)].filter(
+      ({ keeper, grant }) => keeper === this.held && grant.lease.state !== 'lost',
     );
   }
 }
 
-function describeHold(grant: SharedGrant): HoldReport {
-  const { key, call, heldFor, token, lease, share, number, description } = grant;
-  const { state } = lease;
+function describeHold(hold: Hold): HoldReport {
+  const { key, options, heldFor, grant, share, number, description } = hold;
+  const { state } = grant.lease;
   const report: HoldReport = {
     key: reportedKey(key),
     heldFor,
-    token: token ?? 0,
+    token: grant.token ?? 0,
     state: state === 'released' ? 'held' : state,
   };
-  addLabel(report, call.options.label);
+  addLabel(report, options.label);
   if (share) Object.assign(report, { share, hold: number });
   if (description?.traceId !== undefined) report.traceId = description.traceId;
   if (description?.spanId !== undefined) report.spanId = description.spanId;

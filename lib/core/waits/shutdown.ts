@@ -1,5 +1,5 @@
 import { LockShuttingDownError } from '../errors/errors.js';
-import type { SharedGrants } from '../holds/shared-grants.js';
+import type { Holds } from '../holds/holds.js';
 import { controllerForMany } from '../runtime/abort-relay.js';
 import type { TimedTask, Timers } from '../runtime/timers.js';
 import type { AcquireCall, CallWait } from './wait.js';
@@ -22,7 +22,7 @@ export class Shutdown implements TimedTask {
   constructor(
     private readonly timers: Timers,
     private readonly waits: Waits,
-    private readonly grants: SharedGrants,
+    private readonly holds: Holds,
     /** Milliseconds from `begin` until the holders are asked to stop. */
     private readonly drainTimeout: number,
   ) {}
@@ -65,7 +65,7 @@ export class Shutdown implements TimedTask {
     this.onDrained?.();
     for (const wait of this.waits.present()) abandon(wait);
     this.beginning.abort(); // if it begins with `close`
-    this.grants.interrupt();
+    this.holds.interrupt();
   }
 
   close(): void {
@@ -76,7 +76,7 @@ export class Shutdown implements TimedTask {
   private async untilDrained(): Promise<void> {
     if (this.drained) return;
     const timeUp = new Promise<void>((resolve) => (this.onDrained = resolve));
-    await Promise.race([timeUp, this.grants.empty()]);
+    await Promise.race([timeUp, this.holds.empty()]);
   }
 }
 

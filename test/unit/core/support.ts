@@ -86,18 +86,18 @@ export function bench(defaults: Partial<EngineDefaults> = {}): Bench {
 /** What an engine still keeps: after everything has ended, nothing. */
 export function leftovers(engine: LockEngine): object {
   const inside = engine as unknown as {
-    grants: { all: Set<unknown> };
+    holds: { all: Set<unknown> };
     shutdown: { waits: { all: Set<unknown> } };
     timers: { size: number };
   };
   return {
-    grants: inside.grants.all.size,
+    holds: inside.holds.all.size,
     waits: inside.shutdown.waits.all.size,
     timed: inside.timers.size,
   };
 }
 
-export const NOTHING = { grants: 0, waits: 0, timed: 0 };
+export const NOTHING = { holds: 0, waits: 0, timed: 0 };
 
 /** Runs `code` as a request whose client goes away when `gone` aborts. */
 export function forClientOf<T>(gone: AbortSignal, code: () => T): T {
