@@ -6,10 +6,11 @@ import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError 
 import { keyHeldAround, nearestHold } from '../holds/lock-handle.js';
 import { lockOrder, requireKey, type LockKeys, type Target } from '../options/lock-keys.js';
 import { refuseSharing } from '../options/sharing.js';
-import type { Grant, LockRequest, LockStore } from '../port/lock-store.js';
+import type { Grant, LockStore } from '../port/lock-store.js';
 import { quote } from '../errors/text.js';
+import { Wait } from '../port/wait.js';
+import type { Call } from '../waits/call.js';
 import type { Shutdown } from '../waits/shutdown.js';
-import type { AcquireCall, CallWait } from '../waits/wait.js';
 import type { MixedKinds } from './mixed-kinds.js';
 import type { Waits } from '../waits/waits.js';
 
@@ -26,7 +27,7 @@ export class Acquirer {
   ) {}
 
   /** All keys of a call. Throws, or rejects with, what `LockEngine.acquire` throws. */
-  take(keys: LockKeys, call: AcquireCall): Promise<Hold | readonly Hold[]> {
+  take(keys: LockKeys, call: Call): Promise<Hold | readonly Hold[]> {
     if (typeof keys !== 'string') return this.takeAll(keys, call);
     const { share } = call.options;
     if (share) refuseSharing(this.store);
@@ -34,7 +35,7 @@ export class Acquirer {
   }
 
   /** Takes all keys or none: if one key cannot be had, the holds taken so far are released. */
-  private async takeAll(keys: Exclude<LockKeys, string>, call: AcquireCall): Promise<readonly Hold[]> {
+  private async takeAll(keys: Exclude<LockKeys, string>, call: Call): Promise<readonly Hold[]> {
     const taken: Hold[] = [];
     call.taken = taken;
     try {
@@ -51,7 +52,7 @@ export class Acquirer {
     return taken;
   }
 
-  private acquire(target: Target, call: AcquireCall): Promise<Hold> {
+  private acquire(target: Target, call: Call): Promise<Hold> {
     const { key, encoded } = target;
     const { signal } = call.options;
     if (this.shutdown.closed) throw new LockShuttingDownError(key);
@@ -60,76 +61,72 @@ export class Acquirer {
     return outer ? this.nest(outer, target, call) : this.obtainFromStore(target, call);
   }
 
-  private async nest(outer: Hold, target: Target, call: AcquireCall): Promise<Hold> {
+  private async nest(outer: Hold, target: Target, call: Call): Promise<Hold> {
     const { key, share } = target;
     const { maxQueue, label } = call.options;
     refuseNested(outer, key, call);
     const atOnce = outer.tryToNest({ label, share });
     if (atOnce) return atOnce;
+    this.assertMayWait(key, call, outer);
     const request = { key, waitTime: call.waitTime, maxQueue, label, share };
-    const wait = this.beginWait<Hold | undefined>(request, call, outer);
+    // Only the caller hears of its place.
+    const wait = new Wait<Hold | undefined>(request, { queued: (ahead) => call.onQueued?.(ahead) });
+    this.waits.begin(call, wait);
     let refusal: unknown;
     try {
-      const nested = await outer
-        .waitToNest(wait, call.deadline)
-        .catch((error: unknown) => {
-          this.waits.refused(wait, error);
-          throw error;
-        })
-        .finally(() => this.waits.leave(wait));
-      // If the outer hold ended before the turn of the request came, it asks again.
-      return nested ?? (await this.acquire(target, call));
+      const nested = await outer.waitToNest(wait, call.deadline);
+      if (nested) return nested;
+      // The outer hold ended before the turn of the request came: it asks again.
+      this.waits.leave(call);
+      return await this.acquire(target, call);
     } catch (error) {
       refusal = error;
       throw error;
     } finally {
-      this.waits.endDescription(call, refusal);
+      this.waits.end(call, refusal);
     }
   }
 
-  private async obtainFromStore(target: Target, call: AcquireCall): Promise<Hold> {
+  private async obtainFromStore(target: Target, call: Call): Promise<Hold> {
     const { key, encoded, share } = target;
     this.mixedKinds.check(target, call.options.label);
+    this.assertMayWait(key, call);
     const { leaseTime, holdAtLeast, maxQueue, label } = call.options;
     const waitTime = Math.max(0, call.deadline - performance.now());
     const lease = call.taken ? undefined : leaseTime;
-    const request = { key, waitTime, leaseTime: lease, alone: holdAtLeast > 0, maxQueue, share, label };
-    const wait = this.beginWait<Grant>(request, call);
-    let granted: Grant;
+    const alone = holdAtLeast > 0;
+    const wait = new Wait({ key, waitTime, leaseTime: lease, alone, maxQueue, share, label }, call);
+    this.waits.begin(call, wait);
+    let grant: Grant;
     try {
-      granted = await detached(() => this.store.acquire(wait));
+      grant = await detached(() => this.store.acquire(wait));
     } catch (error) {
       const refusal = error instanceof LockTimeoutError ? this.timeoutOfCall(error, encoded, call) : error;
-      this.waits.end(wait, refusal);
+      this.waits.end(call, refusal);
       throw refusal;
     }
     const tooLate = this.shutdown.drained ? new LockShuttingDownError(key) : undefined;
-    this.waits.end(wait, tooLate);
+    this.waits.end(call, tooLate);
     if (tooLate) {
-      await detached(() => granted.release());
+      await detached(() => grant.release());
       throw tooLate;
     }
     if (eventChannel.hasSubscribers) {
-      emit({ type: 'granted', key, lock: call.options.lock, token: granted.token });
+      emit({ type: 'granted', key, lock: call.options.lock, token: grant.token });
     }
-    const hold = this.holds.begin(granted, target, call.options);
+    const hold = this.holds.begin(grant, target, call.options);
     if (!call.taken) hold.limit(false);
     return hold;
   }
 
   /** @param outer the hold that it waits to nest in; undefined: it waits for the store */
-  private beginWait<Outcome>(request: LockRequest, call: AcquireCall, outer?: Hold): CallWait<Outcome> {
-    refuseEndlessWait(request.key, call, outer);
-    this.shutdown.assertMayWait(request.key, call);
-    return this.waits.begin(request, call, outer !== undefined);
+  private assertMayWait(key: string, call: Call, outer?: Hold): void {
+    refuseEndlessWait(key, call, outer);
+    this.shutdown.assertMayWait(key, call);
   }
 
   /** Makes the error name the wait time of the whole call, not the rest of it that was left for this line. */
-  private timeoutOfCall(
-    error: LockTimeoutError,
-    encoded: string,
-    { waitTime }: AcquireCall,
-  ): LockTimeoutError {
+  private timeoutOfCall(error: LockTimeoutError, encoded: string, { waitTime }: Call): LockTimeoutError {
     const heldHereFor = waitTime > 0 ? this.holds.heldFor(encoded) : undefined;
     return new LockTimeoutError(error.key, waitTime, {
       ...error.blockedBy,
@@ -139,7 +136,7 @@ export class Acquirer {
 }
 
 /** Refuses a wait that could never end. A finite wait ends; and keys of one call are safe, since all calls take keys in one order. */
-function refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
+function refuseEndlessWait(key: string, call: Call, outer?: Hold): void {
   if (call.waitTime < Infinity) return;
   const inside = keyHeldAround(call.scope, outer);
   if (inside === undefined) return;
@@ -151,7 +148,7 @@ function refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
 }
 
 /** Refuses a request for a key that its flow already holds (`outer`), if that hold is lost or must not be re-entered. */
-function refuseNested(outer: Hold, key: string, call: AcquireCall): void {
+function refuseNested(outer: Hold, key: string, call: Call): void {
   refuseIfLost(outer);
   if (call.options.reentrant) return;
   throw new LockDeadlockError(

@@ -18,7 +18,7 @@ import { requireKey, type LockKeys } from '../options/lock-keys.js';
 import type { LockOverview, LockQuery } from '../port/lock-overview.js';
 import type { LockSnapshot, StoreHealth } from '../port/lock-store.js';
 import type { Observer } from '../overview/observer.js';
-import { AcquireCall } from '../waits/wait.js';
+import { Call } from '../waits/call.js';
 
 /** The parts of an engine that the service uses. */
 export interface ServiceParts extends LeadershipParts {
@@ -219,7 +219,7 @@ export class FairLockService {
   }
 
   /** Waits for the keys of a call. A lock that ended before its caller could have it is released here. */
-  private async take(keys: LockKeys, call: AcquireCall): Promise<LockHandle> {
+  private async take(keys: LockKeys, call: Call): Promise<LockHandle> {
     const taken = await this.parts.acquirer.take(keys, call);
     const lock = new LockHandle(call.scope, taken, call.options.holdAtLeast);
     try {
@@ -237,13 +237,13 @@ export class FairLockService {
     lock.assertHeld();
   }
 
-  private newCall(options: AcquireOptions = NO_OPTIONS, isTry?: boolean): AcquireCall {
+  private newCall(options: AcquireOptions = NO_OPTIONS, isTry?: boolean): Call {
     let checked = this.checked.get(options);
     if (!checked) {
       checked = checkOptions(options, this.parts.defaults);
       if (isConstant(options)) this.checked.set(options, checked);
     }
-    return new AcquireCall(checked, isTry);
+    return new Call(checked, isTry);
   }
 }
 

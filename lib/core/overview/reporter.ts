@@ -10,8 +10,7 @@ import { LONGEST_LABEL } from '../port/lock-store.js';
 import type { ReportRequest } from '../port/peers.js';
 import { reportedKey } from '../errors/text.js';
 import { VERSION } from './version.js';
-import type { CallWait } from '../waits/wait.js';
-import type { Waits } from '../waits/waits.js';
+import type { WaitingCall, Waits } from '../waits/waits.js';
 
 /** How many holds, and how many waits, a report has at most. */
 export const MOST_REPORTED = 1_000;
@@ -29,7 +28,7 @@ export class Reporter {
   report({ key }: ReportRequest): ProcessReport {
     const fits = (item: { readonly key: string }): boolean => key === undefined || item.key === key;
     const holds = oldest(this.held.present(), fits);
-    const waits = oldest(this.waits.present(), fits);
+    const waits = oldest(this.waits.present(), ({ wait }) => fits(wait));
     // One moment for all waits, since a line is ordered by their waiting times.
     const now = performance.now();
     return {
@@ -37,7 +36,7 @@ export class Reporter {
       version: VERSION,
       eventLoopDelay: this.delay.read(),
       holds: holds.items.map(describeHold),
-      waits: waits.items.map((wait) => this.describeWait(wait, now)),
+      waits: waits.items.map((call) => this.describeWait(call, now)),
       truncated: holds.truncated || waits.truncated,
     };
   }
@@ -52,10 +51,10 @@ export class Reporter {
     for (const { options, grant, share } of this.held.present())
       if (grant.lease.state !== 'lost') loadOf(options).held += weightOf(share);
     const time = performance.now();
-    for (const { call, since } of this.waits.present()) {
-      const load = loadOf(call.options);
+    for (const { options, wait } of this.waits.present()) {
+      const load = loadOf(options);
       load.waiting += 1;
-      if (!call.options.lasting) load.oldestWait = Math.max(load.oldestWait, time - since);
+      if (!options.lasting) load.oldestWait = Math.max(load.oldestWait, time - wait.since);
     }
   }
 
@@ -63,30 +62,30 @@ export class Reporter {
     this.delay.stop();
   }
 
-  private describeWait(wait: CallWait<unknown>, now: number): WaitReport {
-    const { key, share } = wait.request;
-    const { call, place } = wait;
-    const around = this.holdsAround(wait);
+  private describeWait(call: WaitingCall, now: number): WaitReport {
+    const { wait, place, options, description } = call;
+    const { key, share } = wait;
+    const around = this.holdsAround(call);
     // Sets single fields: for V8, several spreads cost several times as much, and there may be 1,000 reports.
     const report: WaitReport = {
       key: reportedKey(key),
       waitingFor: now - wait.since,
       inside: [...new Set(around.map(({ key }) => reportedKey(key)))],
     };
-    addLabel(report, call.options.label);
+    addLabel(report, options.label);
     const shared = around.filter(({ share }) => share);
     if (shared.length > 0) report.insideShared = shared.map(({ number }) => number);
     if (share) report.share = share;
     if (place) report.ahead = place.ahead;
     if (place?.id !== undefined) report.id = place.id;
-    if (call.description?.traceId !== undefined) report.traceId = call.description.traceId;
+    if (description?.traceId !== undefined) report.traceId = description.traceId;
     return report;
   }
 
   /** What the waiting flow holds of this engine; not what it lost, which another flow may hold. */
-  private holdsAround({ call }: CallWait<unknown>): Hold[] {
-    const around = [...openLocks(call.scope)].flatMap(({ holds }) => holds);
-    const outermost = [...around, ...(call.taken ?? [])].map((hold) => hold.outermost);
+  private holdsAround({ scope, taken = [] }: WaitingCall): Hold[] {
+    const around = [...openLocks(scope)].flatMap(({ holds }) => holds);
+    const outermost = [...around, ...taken].map((hold) => hold.outermost);
     return [...new Set(outermost)].filter(
       ({ keeper, grant }) => keeper === this.held && grant.lease.state !== 'lost',
     );

@@ -8,8 +8,7 @@ import type { Observer } from './observer.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
 import { TimeoutWarnings } from './timeout-warnings.js';
 import { duration, printable, quote } from '../errors/text.js';
-import type { CallWait } from '../waits/wait.js';
-import type { Waits } from '../waits/waits.js';
+import type { WaitingCall, Waits } from '../waits/waits.js';
 import type { Timers } from '../runtime/timers.js';
 
 /** A lock is looked up at most once in this time (ms), however many requests wait for it. */
@@ -29,7 +28,7 @@ export function watchForSlow(
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
   const warnings = new SlowWarnings(observer, self, defaults.onWarning);
   if (slowWait < Infinity) {
-    const bounded = (): CallWait<unknown>[] => waits.present().filter(({ call }) => isBounded(call.options));
+    const bounded = (): WaitingCall[] => waits.present().filter(({ options }) => isBounded(options));
     waits.slowWatch = new SlowWatch(timers, slowWait, bounded, warnings.ofWait);
     waits.onTimeout = new TimeoutWarnings(defaults.onWarning).of;
   }
@@ -53,8 +52,8 @@ class SlowWarnings {
   ) {}
 
   /** Must not throw. */
-  readonly ofWait = (wait: CallWait<unknown>): void => {
-    void this.warnOfWait(wait);
+  readonly ofWait = (call: WaitingCall): void => {
+    void this.warnOfWait(call);
   };
 
   readonly ofHold = ({ key, options, heldFor, grant }: Hold): void => {
@@ -67,11 +66,9 @@ class SlowWarnings {
     );
   };
 
-  private async warnOfWait(wait: CallWait<unknown>): Promise<void> {
-    const { key, call, place } = wait;
-    const { description } = call;
-    const waitingFor = performance.now() - wait.since;
-    emit({ type: 'slow-wait', key, lock: call.options.lock, waitingFor });
+  private async warnOfWait({ wait, place, options, description }: WaitingCall): Promise<void> {
+    const { key, waited: waitingFor } = wait;
+    emit({ type: 'slow-wait', key, lock: options.lock, waitingFor });
     const { snapshot, hold } = (await this.look(key)) ?? {};
     if (description && hold?.traceId !== undefined && hold.spanId !== undefined) {
       description.blockedBy = { traceId: hold.traceId, spanId: hold.spanId };
@@ -80,11 +77,11 @@ class SlowWarnings {
     const ahead = index >= 0 ? index : place?.ahead;
     const { holder, kept } = snapshot ?? {};
     this.warn(
-      `A request for the lock ${quote(key)} by ${this.nameOf(call.options)} has waited for ${duration(waitingFor)}` +
+      `A request for the lock ${quote(key)} by ${this.nameOf(options)} has waited for ${duration(waitingFor)}` +
         (ahead === undefined ? '' : `, with ${ahead} ahead of it in line`) +
         (holder ? `. The lock is currently held by ${printable(holder.who)}${since(holder.heldFor)}` : '') +
         (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
-      { key, label: call.options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
+      { key, label: options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
     );
   }
 

@@ -2,8 +2,8 @@ import { LockShuttingDownError } from '../errors/errors.js';
 import type { Holds } from '../holds/holds.js';
 import { controllerForMany } from '../runtime/abort-relay.js';
 import type { TimedTask, Timers } from '../runtime/timers.js';
-import type { AcquireCall, CallWait } from './wait.js';
-import type { Waits } from './waits.js';
+import type { Call } from './call.js';
+import type { WaitingCall, Waits } from './waits.js';
 
 /**
  * - `stopping`: only a flow that holds a lock may wait or join a line; other requests are refused.
@@ -42,14 +42,14 @@ export class Shutdown implements TimedTask {
   }
 
   /** Passes if a request of `call` may wait. @throws LockShuttingDownError */
-  assertMayWait(key: string, call: AcquireCall): void {
+  assertMayWait(key: string, call: Call): void {
     if (this.drained || (this.phase === 'stopping' && !call.insideHold)) throw new LockShuttingDownError(key);
   }
 
   begin(): void {
     if (this.phase !== 'running') return;
     this.phase = 'stopping';
-    for (const wait of this.waits.present()) if (!wait.call.insideHold) abandon(wait);
+    for (const call of this.waits.present()) if (!call.insideHold) abandon(call);
     this.beginning.abort();
     if (this.drainTimeout < Infinity) this.timers.schedule(this, performance.now() + this.drainTimeout);
   }
@@ -63,7 +63,7 @@ export class Shutdown implements TimedTask {
   onDue(): void {
     this.phase = 'drained';
     this.onDrained?.();
-    for (const wait of this.waits.present()) abandon(wait);
+    for (const call of this.waits.present()) abandon(call);
     this.beginning.abort(); // if it begins with `close`
     this.holds.interrupt();
   }
@@ -80,6 +80,6 @@ export class Shutdown implements TimedTask {
   }
 }
 
-function abandon(wait: CallWait<unknown>): void {
+function abandon({ wait }: WaitingCall): void {
   wait.abort(new LockShuttingDownError(wait.key));
 }
