@@ -48,7 +48,7 @@ class ServiceAsStore implements LockStore {
     const { key, share, waitTime, leaseTime, maxQueue, label } = wait;
     const leaving = new AbortController();
     const line = { aborted: () => leaving.abort(wait.reason), overdue: () => undefined };
-    wait.enter(line, { schedule: () => undefined, cancel: () => undefined }, Infinity);
+    wait.enter(line, { schedule: () => undefined, cancel: () => undefined });
     if (wait.aborted) line.aborted();
     const lock = await this.locks.acquire(key, {
       ...{ waitTime, leaseTime, maxQueue, label },

@@ -70,11 +70,12 @@ export class Acquirer {
     this.assertMayWait(key, call, outer);
     const request = { key, waitTime: call.waitTime, maxQueue, label, share };
     // Only the caller hears of its place.
-    const wait = new Wait<Hold | undefined>(request, { queued: (ahead) => call.onQueued?.(ahead) });
+    const caller = { queued: (ahead: number) => call.onQueued?.(ahead) };
+    const wait = new Wait<Hold | undefined>(request, caller, call.deadline);
     this.waits.begin(call, wait);
     let refusal: unknown;
     try {
-      const nested = await outer.waitToNest(wait, call.deadline);
+      const nested = await outer.waitToNest(wait);
       if (nested) return nested;
       // The outer hold ended before the turn of the request came: it asks again.
       this.waits.leave(call);

@@ -174,8 +174,8 @@ export class Hold implements Linked<Hold>, TimedTask {
   }
 
   /** Waits for the turn to nest; undefined if this hold ended before it came. */
-  waitToNest(wait: Wait<Hold | undefined>, deadline: number): Promise<Hold | undefined> {
-    return (this.line ??= this.newLine()).join(wait, deadline);
+  waitToNest(wait: Wait<Hold | undefined>): Promise<Hold | undefined> {
+    return (this.line ??= this.newLine()).join(wait);
   }
 
   /** Ends the hold: its section has ended, or its handle was released. Call it once; resolves when a release that this causes is done. */
@@ -229,7 +229,7 @@ export class Hold implements Linked<Hold>, TimedTask {
   private newLine(): WaitingLine<Hold | undefined> {
     const line = new WaitingLine<Hold | undefined>(this.keeper.timers, {
       admits: (request) => admits(this.taken, this.sharedWith(request)),
-      serve: ({ request }) => this.nest(request),
+      serve: (request) => this.nest(request),
       blocker: () => {
         const [oldest = this] = this.children ?? [];
         return {

@@ -44,6 +44,8 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
   readonly promise: Promise<Outcome>;
   /** When it began, on the monotonic clock. */
   readonly since = performance.now();
+  /** When `waitTime` has elapsed, on the monotonic clock. */
+  readonly deadline: number;
   aborted = false;
   reason: unknown;
   /** Identifies it among the requests of its line. */
@@ -54,9 +56,11 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
   private resolve!: Ends<Outcome>['resolve'];
   private reject!: Ends<Outcome>['reject'];
 
+  /** @param deadline of a call that has waited before; absent: `waitTime` from now */
   constructor(
     { key, waitTime, leaseTime, maxQueue, share, alone = false, label }: LockRequest,
     private readonly caller?: Caller,
+    deadline?: number,
   ) {
     this.key = key;
     this.waitTime = waitTime;
@@ -65,6 +69,7 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
     this.share = share;
     this.alone = alone;
     this.label = label;
+    this.deadline = deadline ?? this.since + waitTime;
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -85,15 +90,11 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
     return this.line !== undefined;
   }
 
-  /**
-   * It stands in `line` from now on, which hears of its abort and of the end of its wait time.
-   *
-   * @param deadline on the monotonic clock; Infinity: none
-   */
-  enter(line: WaitLine<Outcome>, timers: WaitTimers, deadline: number): void {
+  /** It stands in `line` from now on, which hears of its abort and of the end of its wait time. A try ends when its answer says so. */
+  enter(line: WaitLine<Outcome>, timers: WaitTimers, deadline = this.deadline): void {
     this.line = line;
     this.timers = timers;
-    if (deadline < Infinity) timers.schedule(this, deadline);
+    if (this.waitTime > 0 && deadline < Infinity) timers.schedule(this, deadline);
   }
 
   /**

@@ -43,9 +43,7 @@ export class RedissonLock implements WaitLine<Grant> {
     const request = new RedissonRequest(id, call, this.keys, this.client);
     this.line.add(request);
     call.name = id;
-    // A try ends when its reply says so.
-    const deadline = request.tries ? Infinity : call.since + call.request.waitTime;
-    call.enter(this, this.client.timers, deadline);
+    call.enter(this, this.client.timers);
     this.ask(request);
     return call.promise;
   }
@@ -143,7 +141,7 @@ export class RedissonLock implements WaitLine<Grant> {
       case 'busy':
         return this.refuse(request, this.timeout(request, news.blocker, news.left));
       case 'full':
-        return this.refuse(request, new LockQueueFullError(key, request.call.request.maxQueue));
+        return this.refuse(request, new LockQueueFullError(key, request.call.maxQueue));
       case 'failed': {
         const { error, effect, retriable } = news.failure;
         const placed = request.state.is === 'waiting';
@@ -171,7 +169,7 @@ export class RedissonLock implements WaitLine<Grant> {
     if (lease.remaining() === 0) {
       // The reply took longer than the lease: the grant is not entered (M1) but given back, and the request asks again.
       request.missed += 1;
-      const fixed = call.request.leaseTime !== undefined;
+      const fixed = call.leaseTime !== undefined;
       if (fixed && request.missed === MOST_MISSED) this.refuse(request, leaseTooShort(this.key, leaseTime));
       return void this.leave(request).then(() => this.ask(request));
     }
@@ -241,7 +239,7 @@ export class RedissonLock implements WaitLine<Grant> {
   private timeout({ call }: RedissonRequest, holder: string | undefined, left: number, ahead?: number) {
     const blocker = toBlocker(holder, left, (id) => this.find(id));
     const blockedBy = ahead === undefined ? blocker : { ...blocker, ahead };
-    return new LockTimeoutError(this.key, call.request.waitTime, blockedBy);
+    return new LockTimeoutError(this.key, call.waitTime, blockedBy);
   }
 
   private after(ms: number, onDue: () => void): void {

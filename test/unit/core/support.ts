@@ -22,7 +22,7 @@ export class RecordingStore extends MemoryLockStore {
   }
 
   override async acquire(wait: Wait): Promise<Grant> {
-    const { key } = wait.request;
+    const { key } = wait;
     this.log.push(`acquire ${key}`);
     const grant = await super.acquire(wait);
     this.log.push(`granted ${key}`);
@@ -115,7 +115,7 @@ export function recordWaitTimes(store: RecordingStore): number[] {
   const waitTimes: number[] = [];
   const acquire = store.acquire.bind(store);
   store.acquire = (wait) => {
-    waitTimes.push(wait.request.waitTime);
+    waitTimes.push(wait.waitTime);
     return acquire(wait);
   };
   return waitTimes;

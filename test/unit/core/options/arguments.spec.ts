@@ -234,7 +234,7 @@ describe('options', () => {
     const asked: { leaseTime?: unknown }[] = [];
     const acquire = b.store.acquire.bind(b.store);
     b.store.acquire = (wait) => {
-      asked.push({ ...wait.request });
+      asked.push({ ...wait });
       return acquire(wait);
     };
     const options = { waitTime: 5_000, leaseTime: 700, maxQueue: 3, label: 'Orders.pay' };

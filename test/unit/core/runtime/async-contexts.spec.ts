@@ -181,7 +181,7 @@ describe('what the module does by itself', () => {
         new Timers(),
         Infinity,
       );
-      return acquire(new Wait(wait.request));
+      return acquire(new Wait(wait));
     };
     const asked = requests.run('A', () => b.service.acquire('k', { signal: leaving.signal }));
     await settle();
