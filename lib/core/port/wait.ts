@@ -76,10 +76,6 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
     });
   }
 
-  get request(): LockRequest {
-    return this;
-  }
-
   /** Milliseconds since it began. */
   get waited(): number {
     return performance.now() - this.since;
@@ -91,10 +87,10 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
   }
 
   /** It stands in `line` from now on, which hears of its abort and of the end of its wait time. A try ends when its answer says so. */
-  enter(line: WaitLine<Outcome>, timers: WaitTimers, deadline = this.deadline): void {
+  enter(line: WaitLine<Outcome>, timers: WaitTimers): void {
     this.line = line;
     this.timers = timers;
-    if (this.waitTime > 0 && deadline < Infinity) timers.schedule(this, deadline);
+    if (this.waitTime > 0 && this.deadline < Infinity) timers.schedule(this, this.deadline);
   }
 
   /**

@@ -157,9 +157,9 @@ const NUMBERS = ['waitTime', 'leaseTime', 'maxQueue', 'maxHold'] as const;
 describe.each(NUMBERS)('the number %s of a call', (option) => {
   it('reaches the store as a whole number, never below what was asked for', async () => {
     const asked: Record<string, unknown>[] = [];
-    b.store.acquire = ({ request }) => {
-      asked.push({ ...request });
-      return Promise.reject(new LockQueueFullError(request.key, 0));
+    b.store.acquire = (wait) => {
+      asked.push({ ...wait });
+      return Promise.reject(new LockQueueFullError(wait.key, 0));
     };
     await fc.assert(
       fc.asyncProperty(valuesOf(option), async (value) => {
