@@ -115,7 +115,7 @@ export class Acquirer {
     if (eventChannel.hasSubscribers) {
       emit({ type: 'granted', key, lock: call.options.lock, token: grant.token });
     }
-    const hold = this.holds.begin(grant, target, call.options);
+    const hold = this.holds.begin(wait, grant, encoded, call.options);
     if (!call.taken) hold.limit(false);
     return hold;
   }

@@ -1,8 +1,8 @@
 import { emit, endHold } from '../diagnostics/diagnostics.js';
 import { LockShuttingDownError } from '../errors/errors.js';
 import type { CheckedOptions, EngineDefaults } from '../options/acquire-options.js';
-import type { Target } from '../options/lock-keys.js';
 import type { Grant } from '../port/lock-store.js';
+import type { Wait } from '../port/wait.js';
 import { LinkedList } from '../runtime/linked-list.js';
 import type { SlowWatch } from '../runtime/slow-watch.js';
 import type { Timers } from '../runtime/timers.js';
@@ -20,9 +20,9 @@ export class Holds {
     private readonly warn: EngineDefaults['onWarning'],
   ) {}
 
-  /** Begins the hold of a grant that the store made for a call. */
-  begin(grant: Grant, { encoded, share }: Pick<Target, 'encoded' | 'share'>, options: CheckedOptions): Hold {
-    const hold = new Hold({ label: options.label, share }, grant, encoded, options, this);
+  /** Begins the hold of a grant that the store made for a wait of a call with `options`. */
+  begin(wait: Wait, grant: Grant, encoded: string, options: CheckedOptions): Hold {
+    const hold = new Hold(wait, grant, encoded, options, this);
     this.all.add(hold);
     this.slowWatch?.begin();
     grant.lease.onLost((error) => {

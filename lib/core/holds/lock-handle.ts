@@ -14,10 +14,7 @@ const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
 
 const DONE = Promise.resolve();
 
-/**
- * The handle of one acquire: a hold for each key. It differs from a hold in two facts: it can have several, and it outlives them, since
- * its state and its loss can be read after the release.
- */
+/** The handle of one call: a hold for each key. It outlives them: its state and its loss can be read after the release. */
 export class LockHandle implements FairLock {
   private ownSignal: SignalOfHandle | undefined;
   /** Emptied by the release. */
