@@ -81,10 +81,9 @@ export class FairLockService {
     if (typeof section !== 'function')
       throw new LockConfigurationError('withLock needs a function to run while the lock is held.');
     const call = this.newCall(options);
-    const lock = await this.take(keys, call);
+    const lock = new LockHandle(call, await this.parts.acquirer.take(keys, call));
     let result: T;
     try {
-      // It may have ended since `take` checked it.
       this.requireHeld(lock);
       // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
       result = await lock.run(() => Promise.resolve(section(lock)));
@@ -108,16 +107,14 @@ export class FairLockService {
    */
   async acquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock> {
     const place = placeToWatch();
-    const call = this.newCall(options);
-    return (await this.take(keys, call)).begin(place);
+    return await this.take(keys, this.newCall(options), place);
   }
 
   /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
   async tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock | undefined> {
     const place = placeToWatch();
-    const call = this.newCall(options, true);
     try {
-      return (await this.take(keys, call)).begin(place);
+      return await this.take(keys, this.newCall(options, true), place);
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -218,17 +215,16 @@ export class FairLockService {
     return forced;
   }
 
-  /** Waits for the keys of a call. A lock that ended before its caller could have it is released here. */
-  private async take(keys: LockKeys, call: Call): Promise<LockHandle> {
-    const taken = await this.parts.acquirer.take(keys, call);
-    const lock = new LockHandle(call.scope, taken, call.options.holdAtLeast);
+  /** Waits for the keys of a call without a section. A lock that ended before its caller could have it is released here. */
+  private async take(keys: LockKeys, call: Call, place: string | undefined): Promise<LockHandle> {
+    const lock = new LockHandle(call, await this.parts.acquirer.take(keys, call));
     try {
       this.requireHeld(lock);
     } catch (error) {
       await lock.release();
       throw error;
     }
-    return lock;
+    return lock.begin(place);
   }
 
   /** @throws LockShuttingDownError, LockLostError if the lock has ended that its caller does not have yet: a close releases it */

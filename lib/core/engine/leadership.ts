@@ -147,7 +147,7 @@ export class Candidate implements Leadership, TimedTask {
     for (let refused = false; !this.leaving.signal.aborted; refused = true) {
       const call = new Call(this.options);
       try {
-        return new LockHandle(call.scope, await this.parts.acquirer.take(this.key, call));
+        return new LockHandle(call, await this.parts.acquirer.take(this.key, call));
       } catch (error) {
         if (this.leaving.signal.aborted) break;
         if (!refused)

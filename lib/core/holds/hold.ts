@@ -124,11 +124,12 @@ export class Hold implements Linked<Hold>, TimedTask {
   limit(several: boolean): void {
     const { maxHold, leaseTime = Infinity } = this.options;
     const { lease } = this.grant;
-    if (lease.lostError) return;
-    this.isBounded = several && leaseTime < Infinity;
-    if (this.isBounded) lease.limit(leaseTime);
-    const most = this.isBounded ? Math.min(maxHold, leaseTime) : maxHold;
-    if (most < Infinity) this.keeper.timers.schedule(this, performance.now() + most);
+    const bound = several ? leaseTime : Infinity;
+    const most = Math.min(maxHold, bound);
+    if (most === Infinity || lease.lostError) return;
+    this.isBounded = bound < Infinity;
+    if (this.isBounded) lease.limit(bound);
+    this.keeper.timers.schedule(this, performance.now() + most);
   }
 
   /** `maxHold` has elapsed: stops renewing, so that a hung section cannot hold forever. Or the bound of its lease has. */

@@ -7,6 +7,7 @@ import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
 import { unwatchHandle, watchHandle } from './forgotten-handle.js';
 import { LockNotHeldError, type LockLostError } from '../errors/errors.js';
 import type { FairLock } from './fair-lock.js';
+import type { CheckedOptions } from '../options/acquire-options.js';
 import type { LeaseState } from '../port/lease.js';
 
 /** From best to worst. */
@@ -27,17 +28,21 @@ export class LockHandle implements FairLock {
   /** One for each key, in the order in which they were taken. */
   readonly holds: readonly Hold[];
   private readonly first: Hold;
+  /** The scope in which it was asked for. */
+  private readonly outer: Scope | undefined;
 
+  /** @param call for which the holds were taken */
   constructor(
-    /** The scope in which it was asked for. */
-    private readonly outer: Scope | undefined,
+    { scope, options }: { readonly scope: Scope | undefined; readonly options: CheckedOptions },
     taken: Hold | readonly Hold[],
-    /** The `holdAtLeast` of its call, ms. */
-    keep = 0,
   ) {
+    this.outer = scope;
     this.holds = taken instanceof Hold ? [taken] : taken;
     this.first = this.holds[0]!;
-    for (const { outermost } of this.holds) if (keep > (outermost.keep ?? 0)) outermost.keep = keep;
+    const { holdAtLeast } = options;
+    for (const { outermost } of this.holds) {
+      if (holdAtLeast > (outermost.keep ?? 0)) outermost.keep = holdAtLeast;
+    }
   }
 
   get key(): string {
@@ -107,7 +112,8 @@ export class LockHandle implements FairLock {
     this.inside.lock = undefined;
     if (this.watched) unwatchHandle(this);
     this.lostBeforeRelease = lost;
-    this.unfollowAll();
+    const { ownSignal } = this;
+    if (ownSignal) for (const { grant } of this.holds) unfollow(grant.lease.signal, ownSignal);
     return (this.releasing = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
   }
 
@@ -143,11 +149,6 @@ export class LockHandle implements FairLock {
 
   private get open(): boolean {
     return this.inside.lock !== undefined;
-  }
-
-  private unfollowAll(): void {
-    if (!this.ownSignal) return;
-    for (const { grant } of this.holds) unfollow(grant.lease.signal, this.ownSignal);
   }
 }
 
