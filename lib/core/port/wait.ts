@@ -48,8 +48,6 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
   readonly deadline: number;
   aborted = false;
   reason: unknown;
-  /** Identifies it among the requests of its line. */
-  name: string | number | undefined;
   /** The line in which it stands; undefined before and after. */
   private line: WaitLine<Outcome> | undefined;
   private timers: WaitTimers | undefined;
