@@ -19,7 +19,7 @@ export class ProbedStore extends MemoryLockStore {
   private readonly most = new Map<string, number>();
 
   override async acquire(wait: Wait): Promise<Grant> {
-    const { key, label, share } = wait.request;
+    const { key, label, share } = wait;
     const refusal = this.refusals.get(key)?.shift();
     if (refusal) {
       this.changed();

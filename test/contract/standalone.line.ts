@@ -45,13 +45,13 @@ class ServiceAsStore implements LockStore {
   }
 
   async acquire(wait: Wait): Promise<Grant> {
-    const { key, share, alone: _alone, ...options } = wait.request;
+    const { key, share, waitTime, leaseTime, maxQueue, label } = wait;
     const leaving = new AbortController();
     const line = { aborted: () => leaving.abort(wait.reason), overdue: () => undefined };
-    wait.enter(line, { schedule: () => undefined, cancel: () => undefined }, Infinity);
+    wait.enter(line, { schedule: () => undefined, cancel: () => undefined });
     if (wait.aborted) line.aborted();
     const lock = await this.locks.acquire(key, {
-      ...options,
+      ...{ waitTime, leaseTime, maxQueue, label },
       ...(share?.mode === 'read' ? share : share && { permits: share.permits, weight: share.weight }),
       signal: leaving.signal,
       onQueued: (ahead) => wait.queued(ahead),

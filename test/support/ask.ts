@@ -10,24 +10,11 @@ export interface Asked extends LockRequest {
 
 /** Asks a store for a lock, without an engine. */
 export async function ask(store: LockStore, { signal, onQueued, ...request }: Asked): Promise<Grant> {
-  const wait = new AskedWait(request, onQueued);
+  const wait = new Wait(request, onQueued && { queued: onQueued });
   if (signal) follow(signal, wait);
   try {
     return await store.acquire(wait);
   } finally {
     if (signal) unfollow(signal, wait);
-  }
-}
-
-class AskedWait extends Wait {
-  constructor(
-    request: LockRequest,
-    private readonly onQueued: Asked['onQueued'],
-  ) {
-    super(request);
-  }
-
-  override queued(ahead: number, id?: string): void {
-    this.onQueued?.(ahead, id);
   }
 }

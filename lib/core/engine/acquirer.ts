@@ -1,15 +1,16 @@
-import { endInReverse, Hold } from '../holds/hold.js';
-import type { SharedGrant, SharedGrants } from '../holds/shared-grants.js';
+import { endInReverse, type Hold } from '../holds/hold.js';
+import type { Holds } from '../holds/holds.js';
 import { detached } from '../runtime/async-context.js';
 import { emit, eventChannel } from '../diagnostics/diagnostics.js';
 import { abortError, LockDeadlockError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import { keyHeldAround, nearestHold } from '../holds/lock-handle.js';
 import { lockOrder, requireKey, type LockKeys, type Target } from '../options/lock-keys.js';
 import { refuseSharing } from '../options/sharing.js';
-import type { Grant, LockRequest, LockStore } from '../port/lock-store.js';
+import type { Grant, LockStore } from '../port/lock-store.js';
 import { quote } from '../errors/text.js';
+import { Wait } from '../port/wait.js';
+import type { Call } from '../waits/call.js';
 import type { Shutdown } from '../waits/shutdown.js';
-import type { AcquireCall, CallWait } from '../waits/wait.js';
 import type { MixedKinds } from './mixed-kinds.js';
 import type { Waits } from '../waits/waits.js';
 
@@ -19,14 +20,14 @@ import type { Waits } from '../waits/waits.js';
 export class Acquirer {
   constructor(
     private readonly store: LockStore,
-    private readonly grants: SharedGrants,
+    private readonly holds: Holds,
     private readonly waits: Waits,
     private readonly shutdown: Shutdown,
     private readonly mixedKinds: MixedKinds,
   ) {}
 
   /** All keys of a call. Throws, or rejects with, what `LockEngine.acquire` throws. */
-  take(keys: LockKeys, call: AcquireCall): Promise<Hold | readonly Hold[]> {
+  take(keys: LockKeys, call: Call): Promise<Hold | readonly Hold[]> {
     if (typeof keys !== 'string') return this.takeAll(keys, call);
     const { share } = call.options;
     if (share) refuseSharing(this.store);
@@ -34,7 +35,7 @@ export class Acquirer {
   }
 
   /** Takes all keys or none: if one key cannot be had, the holds taken so far are released. */
-  private async takeAll(keys: Exclude<LockKeys, string>, call: AcquireCall): Promise<readonly Hold[]> {
+  private async takeAll(keys: Exclude<LockKeys, string>, call: Call): Promise<readonly Hold[]> {
     const taken: Hold[] = [];
     call.taken = taken;
     try {
@@ -42,8 +43,8 @@ export class Acquirer {
       if (targets.some(({ share }) => share)) refuseSharing(this.store);
       for (const target of targets) taken.push(await this.acquire(target, call));
       // A hold may have been lost while the flow waited for the next key.
-      for (const { grant } of taken) refuseIfLost(grant);
-      for (const { grant } of taken) if (grant.call === call) grant.limit(true);
+      for (const hold of taken) refuseIfLost(hold);
+      for (const hold of taken) if (hold === hold.outermost) hold.limit(true);
     } catch (error) {
       await endInReverse(taken);
       throw error;
@@ -51,86 +52,83 @@ export class Acquirer {
     return taken;
   }
 
-  private acquire(target: Target, call: AcquireCall): Promise<Hold> {
+  private acquire(target: Target, call: Call): Promise<Hold> {
     const { key, encoded } = target;
     const { signal } = call.options;
     if (this.shutdown.closed) throw new LockShuttingDownError(key);
     if (signal?.aborted) throw abortError(key, signal.reason);
-    const outer = call.scope && nearestHold(call.scope, this.grants, encoded);
+    const outer = call.scope && nearestHold(call.scope, this.holds, encoded);
     return outer ? this.nest(outer, target, call) : this.obtainFromStore(target, call);
   }
 
-  private async nest(outer: Hold, target: Target, call: AcquireCall): Promise<Hold> {
+  private async nest(outer: Hold, target: Target, call: Call): Promise<Hold> {
     const { key, share } = target;
     const { maxQueue, label } = call.options;
-    refuseNested(outer.grant, key, call);
+    refuseNested(outer, key, call);
     const atOnce = outer.tryToNest({ label, share });
     if (atOnce) return atOnce;
+    this.assertMayWait(key, call, outer);
     const request = { key, waitTime: call.waitTime, maxQueue, label, share };
-    const wait = this.beginWait<Hold | undefined>(request, call, outer);
+    // Only the caller hears of its place.
+    const caller = { queued: (ahead: number) => call.onQueued?.(ahead) };
+    const wait = new Wait<Hold | undefined>(request, caller, call.deadline);
+    this.waits.begin(call, wait);
     let refusal: unknown;
     try {
-      const nested = await outer
-        .waitToNest(wait, call.deadline)
-        .catch((error: unknown) => {
-          this.waits.refused(wait, error);
-          throw error;
-        })
-        .finally(() => this.waits.leave(wait));
-      // If the outer hold ended before the turn of the request came, it asks again.
-      return nested ?? (await this.acquire(target, call));
+      const nested = await outer.waitToNest(wait);
+      if (nested) return nested;
+      // The outer hold ended before the turn of the request came: it asks again.
+      this.waits.leave(call);
+      return await this.acquire(target, call);
     } catch (error) {
       refusal = error;
       throw error;
     } finally {
-      this.waits.endDescription(call, refusal);
+      this.waits.end(call, refusal);
     }
   }
 
-  private async obtainFromStore(target: Target, call: AcquireCall): Promise<Hold> {
+  private async obtainFromStore(target: Target, call: Call): Promise<Hold> {
     const { key, encoded, share } = target;
     this.mixedKinds.check(target, call.options.label);
+    this.assertMayWait(key, call);
     const { leaseTime, holdAtLeast, maxQueue, label } = call.options;
     const waitTime = Math.max(0, call.deadline - performance.now());
     const lease = call.taken ? undefined : leaseTime;
-    const request = { key, waitTime, leaseTime: lease, alone: holdAtLeast > 0, maxQueue, share, label };
-    const wait = this.beginWait<Grant>(request, call);
-    let granted: Grant;
+    const alone = holdAtLeast > 0;
+    const wait = new Wait({ key, waitTime, leaseTime: lease, alone, maxQueue, share, label }, call);
+    this.waits.begin(call, wait);
+    let grant: Grant;
     try {
-      granted = await detached(() => this.store.acquire(wait));
+      grant = await detached(() => this.store.acquire(wait));
     } catch (error) {
       const refusal = error instanceof LockTimeoutError ? this.timeoutOfCall(error, encoded, call) : error;
-      this.waits.end(wait, refusal);
+      this.waits.end(call, refusal);
       throw refusal;
     }
     const tooLate = this.shutdown.drained ? new LockShuttingDownError(key) : undefined;
-    this.waits.end(wait, tooLate);
+    this.waits.end(call, tooLate);
     if (tooLate) {
-      await detached(() => granted.release());
+      await detached(() => grant.release());
       throw tooLate;
     }
     if (eventChannel.hasSubscribers) {
-      emit({ type: 'granted', key, lock: call.options.lock, token: granted.token });
+      emit({ type: 'granted', key, lock: call.options.lock, token: grant.token });
     }
-    const grant = this.grants.add(granted, target, call);
-    if (!call.taken) grant.limit(false);
-    return new Hold(grant, request);
+    const hold = this.holds.begin(wait, grant, encoded, call.options);
+    if (!call.taken) hold.limit(false);
+    return hold;
   }
 
   /** @param outer the hold that it waits to nest in; undefined: it waits for the store */
-  private beginWait<Outcome>(request: LockRequest, call: AcquireCall, outer?: Hold): CallWait<Outcome> {
-    refuseEndlessWait(request.key, call, outer);
-    this.shutdown.assertMayWait(request.key, call);
-    return this.waits.begin(request, call, outer !== undefined);
+  private assertMayWait(key: string, call: Call, outer?: Hold): void {
+    refuseEndlessWait(key, call, outer);
+    this.shutdown.assertMayWait(key, call);
   }
 
   /** Makes the error name the wait time of the whole call, not the rest of it that was left for this line. */
-  private timeoutOfCall(
-    error: LockTimeoutError,
-    encoded: string,
-    { waitTime }: AcquireCall,
-  ): LockTimeoutError {
-    const heldHereFor = waitTime > 0 ? this.grants.heldFor(encoded) : undefined;
+  private timeoutOfCall(error: LockTimeoutError, encoded: string, { waitTime }: Call): LockTimeoutError {
+    const heldHereFor = waitTime > 0 ? this.holds.heldFor(encoded) : undefined;
     return new LockTimeoutError(error.key, waitTime, {
       ...error.blockedBy,
       ...(heldHereFor !== undefined && { heldHereFor }),
@@ -139,7 +137,7 @@ export class Acquirer {
 }
 
 /** Refuses a wait that could never end. A finite wait ends; and keys of one call are safe, since all calls take keys in one order. */
-function refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
+function refuseEndlessWait(key: string, call: Call, outer?: Hold): void {
   if (call.waitTime < Infinity) return;
   const inside = keyHeldAround(call.scope, outer);
   if (inside === undefined) return;
@@ -150,9 +148,9 @@ function refuseEndlessWait(key: string, call: AcquireCall, outer?: Hold): void {
   );
 }
 
-/** Refuses a request for a key that its flow already holds (`grant`), if that hold is lost or must not be re-entered. */
-function refuseNested(grant: SharedGrant, key: string, call: AcquireCall): void {
-  refuseIfLost(grant);
+/** Refuses a request for a key that its flow already holds (`outer`), if that hold is lost or must not be re-entered. */
+function refuseNested(outer: Hold, key: string, call: Call): void {
+  refuseIfLost(outer);
   if (call.options.reentrant) return;
   throw new LockDeadlockError(
     key,
@@ -160,7 +158,7 @@ function refuseNested(grant: SharedGrant, key: string, call: AcquireCall): void 
   );
 }
 
-function refuseIfLost(grant: SharedGrant): void {
+function refuseIfLost({ grant }: Hold): void {
   const lost = grant.lease.lostError;
   if (lost) throw lost;
 }

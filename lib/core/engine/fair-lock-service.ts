@@ -4,7 +4,7 @@ import {
   type AcquireOptions,
   type CheckedOptions,
 } from '../options/acquire-options.js';
-import type { SharedGrants } from '../holds/shared-grants.js';
+import type { Holds } from '../holds/holds.js';
 import { detached } from '../runtime/async-context.js';
 import { printAs } from '../runtime/printing.js';
 import { emit } from '../diagnostics/diagnostics.js';
@@ -18,11 +18,11 @@ import { requireKey, type LockKeys } from '../options/lock-keys.js';
 import type { LockOverview, LockQuery } from '../port/lock-overview.js';
 import type { LockSnapshot, StoreHealth } from '../port/lock-store.js';
 import type { Observer } from '../overview/observer.js';
-import { AcquireCall } from '../waits/wait.js';
+import { Call } from '../waits/call.js';
 
 /** The parts of an engine that the service uses. */
 export interface ServiceParts extends LeadershipParts {
-  readonly grants: SharedGrants;
+  readonly holds: Holds;
   readonly observer: Observer;
 }
 
@@ -81,10 +81,9 @@ export class FairLockService {
     if (typeof section !== 'function')
       throw new LockConfigurationError('withLock needs a function to run while the lock is held.');
     const call = this.newCall(options);
-    const lock = await this.take(keys, call);
+    const lock = new LockHandle(call, await this.parts.acquirer.take(keys, call));
     let result: T;
     try {
-      // It may have ended since `take` checked it.
       this.requireHeld(lock);
       // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
       result = await lock.run(() => Promise.resolve(section(lock)));
@@ -108,16 +107,14 @@ export class FairLockService {
    */
   async acquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock> {
     const place = placeToWatch();
-    const call = this.newCall(options);
-    return (await this.take(keys, call)).begin(place);
+    return await this.take(keys, this.newCall(options), place);
   }
 
   /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
   async tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock | undefined> {
     const place = placeToWatch();
-    const call = this.newCall(options, true);
     try {
-      return (await this.take(keys, call)).begin(place);
+      return await this.take(keys, this.newCall(options, true), place);
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -156,11 +153,11 @@ export class FairLockService {
    * }
    */
   current(key?: string): FairLock | undefined {
-    const { store, grants } = this.parts;
+    const { store, holds } = this.parts;
     const encoded = key === undefined ? undefined : store.encode(requireKey(key));
     for (const lock of openLocks(currentScope())) {
-      for (const { grant } of lock.holds) {
-        if (grant.keeper === grants && (encoded === undefined || grant.encoded === encoded)) return lock;
+      for (const hold of lock.holds) {
+        if (hold.keeper === holds && (encoded === undefined || hold.encoded === encoded)) return lock;
       }
     }
     return undefined;
@@ -218,17 +215,16 @@ export class FairLockService {
     return forced;
   }
 
-  /** Waits for the keys of a call. A lock that ended before its caller could have it is released here. */
-  private async take(keys: LockKeys, call: AcquireCall): Promise<LockHandle> {
-    const taken = await this.parts.acquirer.take(keys, call);
-    const lock = new LockHandle(call.scope, taken, call.options.holdAtLeast);
+  /** Waits for the keys of a call without a section. A lock that ended before its caller could have it is released here. */
+  private async take(keys: LockKeys, call: Call, place: string | undefined): Promise<LockHandle> {
+    const lock = new LockHandle(call, await this.parts.acquirer.take(keys, call));
     try {
       this.requireHeld(lock);
     } catch (error) {
       await lock.release();
       throw error;
     }
-    return lock;
+    return lock.begin(place);
   }
 
   /** @throws LockShuttingDownError, LockLostError if the lock has ended that its caller does not have yet: a close releases it */
@@ -237,13 +233,13 @@ export class FairLockService {
     lock.assertHeld();
   }
 
-  private newCall(options: AcquireOptions = NO_OPTIONS, isTry?: boolean): AcquireCall {
+  private newCall(options: AcquireOptions = NO_OPTIONS, isTry?: boolean): Call {
     let checked = this.checked.get(options);
     if (!checked) {
       checked = checkOptions(options, this.parts.defaults);
       if (isConstant(options)) this.checked.set(options, checked);
     }
-    return new AcquireCall(checked, isTry);
+    return new Call(checked, isTry);
   }
 }
 

@@ -18,7 +18,7 @@ import { detached } from '../runtime/async-context.js';
 import { printAs } from '../runtime/printing.js';
 import type { TimedTask, TimerEntry, Timers } from '../runtime/timers.js';
 import type { Shutdown } from '../waits/shutdown.js';
-import { AcquireCall } from '../waits/wait.js';
+import { Call } from '../waits/call.js';
 
 /**
  * - `following`: waits for its turn in the line, or for the end of a pause after a failure.
@@ -145,9 +145,9 @@ export class Candidate implements Leadership, TimedTask {
   /** Waits for the lock; undefined if told to stop. */
   private async elected(): Promise<LockHandle | undefined> {
     for (let refused = false; !this.leaving.signal.aborted; refused = true) {
-      const call = new AcquireCall(this.options);
+      const call = new Call(this.options);
       try {
-        return new LockHandle(call.scope, await this.parts.acquirer.take(this.key, call));
+        return new LockHandle(call, await this.parts.acquirer.take(this.key, call));
       } catch (error) {
         if (this.leaving.signal.aborted) break;
         if (!refused)

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { withSafeWarnings, type EngineDefaults } from '../options/acquire-options.js';
 import { Acquirer } from './acquirer.js';
 import { MixedKinds } from './mixed-kinds.js';
-import { SharedGrants } from '../holds/shared-grants.js';
+import { Holds } from '../holds/holds.js';
 import { detached } from '../runtime/async-context.js';
 import { announce, withdraw, type LockLoad, type ObservableEngine } from '../overview/engines.js';
 import { FairLockService } from './fair-lock-service.js';
@@ -26,7 +26,7 @@ export class LockEngine implements ObservableEngine {
   /** What callers may do; they must not end the engine. */
   readonly service: FairLockService;
   private readonly timers: Timers;
-  private readonly grants: SharedGrants;
+  private readonly holds: Holds;
   private readonly shutdown: Shutdown;
   private readonly reporter: Reporter;
   private readonly warn: EngineDefaults['onWarning'];
@@ -38,17 +38,17 @@ export class LockEngine implements ObservableEngine {
   ) {
     const defaults = withSafeWarnings(given);
     const timers = new Timers();
-    const grants = new SharedGrants(timers, defaults.onWarning);
+    const holds = new Holds(timers, defaults.onWarning);
     const waits = new Waits();
-    const shutdown = new Shutdown(timers, waits, grants, defaults.drainTimeout);
-    const acquirer = new Acquirer(store, grants, waits, shutdown, new MixedKinds(defaults.onWarning));
+    const shutdown = new Shutdown(timers, waits, holds, defaults.drainTimeout);
+    const acquirer = new Acquirer(store, holds, waits, shutdown, new MixedKinds(defaults.onWarning));
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
-    const reporter = new Reporter(self, waits, grants);
+    const reporter = new Reporter(self, waits, holds);
     const observer = new Observer(store, (query) => reporter.report(query));
-    watchForSlow(defaults, timers, waits, grants, observer, self);
-    this.service = new FairLockService({ store, defaults, grants, acquirer, observer, shutdown, timers });
+    watchForSlow(defaults, timers, waits, holds, observer, self);
+    this.service = new FairLockService({ store, defaults, holds, acquirer, observer, shutdown, timers });
     this.timers = timers;
-    this.grants = grants;
+    this.holds = holds;
     this.shutdown = shutdown;
     this.reporter = reporter;
     this.warn = defaults.onWarning;
@@ -90,7 +90,7 @@ export class LockEngine implements ObservableEngine {
     this.timers.stop();
     this.reporter.stop();
     withdraw(this);
-    await this.grants.releaseAll();
+    await this.holds.releaseAll();
     try {
       await this.store.close();
     } catch (error) {

@@ -1,5 +1,5 @@
 import { quote } from '../errors/text.js';
-import type { SharedGrant } from './shared-grants.js';
+import type { Hold } from './hold.js';
 
 /**
  * The first handles of the process are watched, then a sample: watching one and noting its place costs more than taking a free lock. Code that
@@ -19,16 +19,16 @@ export function placeToWatch(): string | undefined {
 
 /** What is known of a handle. It must not lead to the handle. */
 interface Taken {
-  readonly grant: SharedGrant;
+  readonly hold: Hold;
   readonly place: string;
 }
 
-const watched = new FinalizationRegistry<Taken>(({ grant, place }) => {
-  const { state } = grant.lease;
+const watched = new FinalizationRegistry<Taken>(({ hold, place }) => {
+  const { state } = hold.grant.lease;
   if (state === 'lost' || state === 'released') return; // as by the close of the engine
-  grant.keeper.warnOf(
-    grant,
-    `The handle of the lock ${quote(grant.key)} was garbage-collected before its release: the lock stays held, and is renewed, until this ` +
+  hold.keeper.warnOf(
+    hold,
+    `The handle of the lock ${quote(hold.key)} was garbage-collected before its release: the lock stays held, and is renewed, until this ` +
       `process ends. It was taken ${place}. Use withLock, or await using; if the process should hold the lock for as long as it lives, ` +
       'keep the handle.',
   );
@@ -40,10 +40,10 @@ const watched = new FinalizationRegistry<Taken>(({ grant, place }) => {
  * @param place of the call that took it, by `placeToWatch`
  * @returns whether it is watched: a hold with a time limit is not
  */
-export function watchHandle(handle: object, grant: SharedGrant, place: string | undefined): boolean {
-  const { leaseTime, maxHold } = grant.call.options;
+export function watchHandle(handle: object, hold: Hold, place: string | undefined): boolean {
+  const { leaseTime, maxHold } = hold.options;
   if (place === undefined || leaseTime !== undefined || maxHold < Infinity) return false;
-  watched.register(handle, { grant, place }, handle);
+  watched.register(handle, { hold, place }, handle);
   return true;
 }
 

@@ -1,28 +1,48 @@
-import type { HoldDescription } from '../diagnostics/diagnostics.js';
+import { holdChannel, newHold, type HoldDescription, type HoldOutcome } from '../diagnostics/diagnostics.js';
+import type { LockLostError } from '../errors/errors.js';
+import { quote } from '../errors/text.js';
+import type { CheckedOptions } from '../options/acquire-options.js';
 import { admits, weightOf, type Held } from '../port/admission.js';
-import type { LockRequest, Share } from '../port/lock-store.js';
+import type { Grant, LockRequest, Share } from '../port/lock-store.js';
 import type { Wait } from '../port/wait.js';
+import { detached } from '../runtime/async-context.js';
+import type { Linked } from '../runtime/linked-list.js';
+import type { TimedTask, TimerEntry, Timers } from '../runtime/timers.js';
 import { shareInside } from './nesting.js';
-import type { SharedGrant } from './shared-grants.js';
 import { WaitingLine } from './waiting-line.js';
 
 /** What a hold is asked for. */
 type Asked = Pick<LockRequest, 'label' | 'share'>;
 
+/** The holds of an engine, as each of them sees it: the same key of another engine is another lock. */
+interface Keeper {
+  readonly timers: Timers;
+  /** The last hold of the grant of `outermost` has ended. */
+  ended(outermost: Hold): void;
+  /** Tells the operator what happened to a hold. */
+  warnOf(hold: Hold, message: string): void;
+}
+
 const NOTHING: Held = { used: 0, mode: undefined, limit: undefined };
+const DONE = Promise.resolve();
+
+let lastNumber = 0;
 
 /**
- * The use of a grant by one section or one handle. It differs from the grant that it shares: it ends alone, while others go on. It differs from
- * the handle: a handle for several keys has a hold for each.
+ * The use of a lock by one section or one handle. A handle for several keys has a hold for each.
  *
- * Holds nest: a request for the same key from inside a hold becomes its child. An async flow may fork, and `admits` says which children may
- * be active together; other requests wait in the line of the hold. A hold whose section ends leaves its active children to its parent. The
- * last hold that ends releases the grant.
+ * Holds nest: a request for the same key from inside a hold becomes its child and shares its grant. An async flow may fork, and `admits` says
+ * which children may be active together; other requests wait in the line of the hold. A hold whose section ends leaves its active children
+ * to its parent. The last hold that ends releases the grant.
  */
-export class Hold {
-  private readonly label: string;
+export class Hold implements Linked<Hold>, TimedTask {
+  /** The first hold of the grant, in which all others are nested. It keeps what they share, even when it has ended itself. */
+  readonly outermost: Hold;
   /** As what it was asked for. */
   readonly share: Share | undefined;
+  private readonly label: string;
+  /** When it began, on the monotonic clock. */
+  readonly since = performance.now();
   /** What it takes of its parent. */
   private takes: Share | undefined;
   private children: Set<Hold> | undefined;
@@ -30,19 +50,59 @@ export class Hold {
   private taken = NOTHING;
   /** Requests that wait to nest in it. */
   private line: WaitingLine<Hold | undefined> | undefined;
-  private readonly since = performance.now();
-  /** The description of the grant; only the first hold has it. */
-  readonly description: HoldDescription | undefined;
 
+  // Of the outermost:
+  previous: Hold | undefined;
+  next: Hold | undefined;
+  /** Its description for diagnostics, if there were subscribers. */
+  readonly description: HoldDescription | undefined;
+  /** Names it in the reports of this process. */
+  readonly number = (lastNumber += 1);
+  /** Whether a warning of its length was given. */
+  warned = false;
+  /** Holds of the grant that have not ended. */
+  openHolds = 0;
+  /** ms from the grant during which nobody else gets the lock: the longest `holdAtLeast` of its handles. */
+  keep: number | undefined;
+  timerEntry: TimerEntry | undefined;
+  private isPastMaxHold = false;
+  /** Its lease was renewed at first and ends at a bound now, of which the store does not know. */
+  private isBounded = false;
+  /** The lines of requests that wait to nest in one of its holds. */
+  private lines: Set<WaitingLine<Hold | undefined>> | undefined;
+
+  /**
+   * @param encoded the store's name for the key
+   * @param options of the call that the lock was granted to
+   */
   constructor(
-    readonly grant: SharedGrant,
     { label, share }: Asked,
+    readonly grant: Grant,
+    readonly encoded: string,
+    readonly options: CheckedOptions,
+    readonly keeper: Keeper,
     private parent?: Hold,
   ) {
     this.label = label;
     this.share = share;
-    if (grant.openHolds === 0) this.description = grant.description;
-    grant.openHolds += 1;
+    this.outermost = parent?.outermost ?? this;
+    this.outermost.openHolds += 1;
+    if (!parent && holdChannel.hasSubscribers) this.description = newHold(grant, share, options);
+  }
+
+  get key(): string {
+    return this.grant.key;
+  }
+
+  /** Milliseconds since it began. */
+  get heldFor(): number {
+    return performance.now() - this.since;
+  }
+
+  /** How the grant ended, or would end now. */
+  get outcome(): HoldOutcome {
+    if (this.isPastMaxHold) return 'max-hold';
+    return this.grant.lease.lostError ? 'lost' : 'released';
   }
 
   /** Whether nothing is nested in it. */
@@ -58,6 +118,52 @@ export class Hold {
   }
 
   /**
+   * All keys of its call are held: `maxHold` counts from now, and so does `leaseTime` if the call took several keys. Until now their leases were
+   * renewed, since the first would otherwise run down while the call waited for the last.
+   */
+  limit(several: boolean): void {
+    const { maxHold, leaseTime = Infinity } = this.options;
+    const { lease } = this.grant;
+    const bound = several ? leaseTime : Infinity;
+    const most = Math.min(maxHold, bound);
+    if (most === Infinity || lease.lostError) return;
+    this.isBounded = bound < Infinity;
+    if (this.isBounded) lease.limit(bound);
+    this.keeper.timers.schedule(this, performance.now() + most);
+  }
+
+  /** `maxHold` has elapsed: stops renewing, so that a hung section cannot hold forever. Or the bound of its lease has. */
+  onDue(): void {
+    const { maxHold, leaseTime = Infinity } = this.options;
+    const { lease } = this.grant;
+    if (this.isBounded && leaseTime <= maxHold) {
+      const left = lease.remaining();
+      // Looking at the state notices the loss.
+      if (lease.state !== 'lost') this.keeper.timers.schedule(this, performance.now() + left);
+      return;
+    }
+    this.isPastMaxHold = true;
+    const why = `it was held for longer than maxHold (${maxHold} ms)`;
+    if (lease.remaining() < Infinity) {
+      this.keeper.warnOf(this, `The lock ${quote(this.key)} will be LOST when its lease expires: ${why}.`);
+    }
+    lease.stopRenewing(why);
+  }
+
+  /** The grant was lost. */
+  lost(error: LockLostError): void {
+    this.keeper.timers.cancel(this);
+    for (const line of this.lines ?? []) line.fail(error);
+    this.keeper.warnOf(this, `${error.code}: ${error.details}`);
+    if (this.isBounded) void this.release();
+  }
+
+  /** Gives the grant back to the store. */
+  release(): Promise<void> {
+    return this.grant.release(this.keep);
+  }
+
+  /**
    * Nests a request immediately; undefined if it has to wait for others that are nested.
    *
    * @throws LockDeadlockError if it would wait for this very hold
@@ -69,26 +175,33 @@ export class Hold {
   }
 
   /** Waits for the turn to nest; undefined if this hold ended before it came. */
-  waitToNest(wait: Wait<Hold | undefined>, deadline: number): Promise<Hold | undefined> {
-    this.line ??= this.newLine();
-    return this.line.join(wait, deadline);
+  waitToNest(wait: Wait<Hold | undefined>): Promise<Hold | undefined> {
+    return (this.line ??= this.newLine()).join(wait);
   }
 
   /** Ends the hold: its section has ended, or its handle was released. Call it once; resolves when a release that this causes is done. */
   end(): Promise<void> {
-    if (this.line) {
+    const { outermost, line } = this;
+    if (line) {
       // Each of them must request the lock again.
-      this.line.dismiss(undefined);
-      this.grant.lines?.delete(this.line);
+      line.dismiss(undefined);
+      outermost.lines?.delete(line);
     }
-    // Else sections that began each other and ended would stay, in a chain without a limit.
+    // Else sections that began each other and ended would stay, in a chain without a limit: below it or above it.
     for (const child of this.children ?? []) child.parent = this.parent;
     this.parent?.childEnded(this);
-    return this.grant.holdEnded();
+    this.children = undefined;
+    outermost.openHolds -= 1;
+    if (outermost.openHolds > 0) return DONE;
+    // The release comes first: the next in line waits for it.
+    const released = detached(() => outermost.release());
+    this.keeper.ended(outermost);
+    return released;
   }
 
   private nest(asked: Asked): Hold {
-    const child = new Hold(this.grant, asked, this);
+    const { grant, encoded, options, keeper } = this;
+    const child = new Hold(asked, grant, encoded, options, keeper, this);
     this.add(child);
     return child;
   }
@@ -104,32 +217,29 @@ export class Hold {
 
   private add(child: Hold): void {
     child.takes = this.sharedWith(child);
-    this.taken = {
-      ...this.taken,
-      used: this.taken.used + weightOf(child.takes),
-      mode: child.takes?.mode,
-    };
+    const used = this.taken.used + weightOf(child.takes);
+    this.taken = { ...this.taken, used, mode: child.takes?.mode };
     (this.children ??= new Set()).add(child);
   }
 
   /** What a request takes of this hold. */
   private sharedWith({ share }: { readonly share?: Share | undefined }): Share | undefined {
-    return shareInside(this.grant.key, this.share, share);
+    return shareInside(this.key, this.share, share);
   }
 
   private newLine(): WaitingLine<Hold | undefined> {
-    const line = new WaitingLine<Hold | undefined>(this.grant.keeper.timers, {
+    const line = new WaitingLine<Hold | undefined>(this.keeper.timers, {
       admits: (request) => admits(this.taken, this.sharedWith(request)),
-      serve: ({ request }) => this.nest(request),
+      serve: (request) => this.nest(request),
       blocker: () => {
         const [oldest = this] = this.children ?? [];
         return {
           holder: (oldest !== this && oldest.label) || 'another branch of the same flow',
-          heldFor: performance.now() - oldest.since,
+          heldFor: oldest.heldFor,
         };
       },
     });
-    (this.grant.lines ??= new Set()).add(line);
+    (this.outermost.lines ??= new Set()).add(line);
     return line;
   }
 }

@@ -7,6 +7,7 @@ import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
 import { unwatchHandle, watchHandle } from './forgotten-handle.js';
 import { LockNotHeldError, type LockLostError } from '../errors/errors.js';
 import type { FairLock } from './fair-lock.js';
+import type { CheckedOptions } from '../options/acquire-options.js';
 import type { LeaseState } from '../port/lease.js';
 
 /** From best to worst. */
@@ -14,10 +15,7 @@ const STATES: readonly LeaseState[] = ['held', 'uncertain', 'released', 'lost'];
 
 const DONE = Promise.resolve();
 
-/**
- * The handle of one acquire: a hold for each key. It differs from a hold in two facts: it can have several, and it outlives them, since
- * its state and its loss can be read after the release.
- */
+/** The handle of one call: a hold for each key. It outlives them: its state and its loss can be read after the release. */
 export class LockHandle implements FairLock {
   private ownSignal: SignalOfHandle | undefined;
   /** Emptied by the release. */
@@ -30,17 +28,21 @@ export class LockHandle implements FairLock {
   /** One for each key, in the order in which they were taken. */
   readonly holds: readonly Hold[];
   private readonly first: Hold;
+  /** The scope in which it was asked for. */
+  private readonly outer: Scope | undefined;
 
+  /** @param call for which the holds were taken */
   constructor(
-    /** The scope in which it was asked for. */
-    private readonly outer: Scope | undefined,
+    { scope, options }: { readonly scope: Scope | undefined; readonly options: CheckedOptions },
     taken: Hold | readonly Hold[],
-    /** The `holdAtLeast` of its call, ms. */
-    keep = 0,
   ) {
+    this.outer = scope;
     this.holds = taken instanceof Hold ? [taken] : taken;
     this.first = this.holds[0]!;
-    for (const { grant } of this.holds) if (keep > (grant.keep ?? 0)) grant.keep = keep;
+    const { holdAtLeast } = options;
+    for (const { outermost } of this.holds) {
+      if (holdAtLeast > (outermost.keep ?? 0)) outermost.keep = holdAtLeast;
+    }
   }
 
   get key(): string {
@@ -80,7 +82,7 @@ export class LockHandle implements FairLock {
   }
 
   get holdCount(): number {
-    return this.first.grant.openHolds;
+    return this.first.outermost.openHolds;
   }
 
   /** The loss of one of its keys; undefined while all are held. */
@@ -110,7 +112,8 @@ export class LockHandle implements FairLock {
     this.inside.lock = undefined;
     if (this.watched) unwatchHandle(this);
     this.lostBeforeRelease = lost;
-    this.unfollowAll();
+    const { ownSignal } = this;
+    if (ownSignal) for (const { grant } of this.holds) unfollow(grant.lease.signal, ownSignal);
     return (this.releasing = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
   }
 
@@ -131,7 +134,7 @@ export class LockHandle implements FairLock {
 
   /** Publishes the beginning of the holds, and watches the handle. Not for a handle with a section: `run` does that. */
   begin(place: string | undefined): this {
-    this.watched = watchHandle(this, this.first.grant, place);
+    this.watched = watchHandle(this, this.first.outermost, place);
     for (const { description } of this.holds) if (description) beginHold(description);
     return this;
   }
@@ -146,11 +149,6 @@ export class LockHandle implements FairLock {
 
   private get open(): boolean {
     return this.inside.lock !== undefined;
-  }
-
-  private unfollowAll(): void {
-    if (!this.ownSignal) return;
-    for (const { grant } of this.holds) unfollow(grant.lease.signal, this.ownSignal);
   }
 }
 
@@ -236,7 +234,7 @@ export function keyHeldAround(scope: Scope | undefined, within?: Hold): string |
 export function nearestHold(scope: Scope, keeper: object, encoded: string): Hold | undefined {
   let nearest: Hold | undefined;
   for (const { holds } of openLocks(scope)) {
-    const hold = holds.find(({ grant }) => grant.keeper === keeper && grant.encoded === encoded);
+    const hold = holds.find((each) => each.keeper === keeper && each.encoded === encoded);
     // `run` may have entered an outer hold again from inside of one that is nested in it.
     if (hold && (!nearest || hold.isInside(nearest))) nearest = hold;
     if (nearest?.free) break;

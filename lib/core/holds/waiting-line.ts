@@ -30,18 +30,16 @@ export class WaitingLine<T> implements WaitLine<T> {
   /**
    * Resolves with what the request is served with.
    *
-   * @param deadline when `waitTime` has elapsed, on the monotonic clock
    * @throws LockTimeoutError when `waitTime` has elapsed, immediately for a try
    * @throws LockQueueFullError when `maxQueue` requests are already waiting
    */
-  async join(waiter: Wait<T>, deadline: number): Promise<T> {
-    const { request } = waiter;
+  async join(waiter: Wait<T>): Promise<T> {
     const ahead = this.waiters.size;
-    if (deadline <= performance.now()) throw this.timeoutError(request, ahead);
-    if (ahead >= request.maxQueue) throw new LockQueueFullError(request.key, request.maxQueue);
+    if (waiter.deadline <= performance.now()) throw this.timeoutError(waiter, ahead);
+    if (ahead >= waiter.maxQueue) throw new LockQueueFullError(waiter.key, waiter.maxQueue);
     this.waiters.add(waiter);
-    waiter.enter(this, this.timers, deadline);
-    this.serving.joined?.(request);
+    waiter.enter(this, this.timers);
+    this.serving.joined?.(waiter);
     try {
       // Call it last: the callback may abort this very wait, or throw.
       waiter.queued(ahead);
@@ -56,7 +54,7 @@ export class WaitingLine<T> implements WaitLine<T> {
   pass(): void {
     for (;;) {
       const { first } = this.waiters;
-      if (!first || !this.serving.admits(first.request)) return;
+      if (!first || !this.serving.admits(first)) return;
       this.waiters.delete(first);
       first.serve(this.serving.serve(first));
     }
@@ -79,11 +77,11 @@ export class WaitingLine<T> implements WaitLine<T> {
   }
 
   overdue(waiter: Wait<T>): void {
-    this.refuse(waiter, this.timeoutError(waiter.request, countAhead(waiter)));
+    this.refuse(waiter, this.timeoutError(waiter, countAhead(waiter)));
   }
 
   aborted(waiter: Wait<T>): void {
-    this.refuse(waiter, abortError(waiter.request.key, waiter.reason));
+    this.refuse(waiter, abortError(waiter.key, waiter.reason));
   }
 
   private refuse(waiter: Wait<T>, error: unknown): void {

@@ -1,5 +1,7 @@
 import type { LockLoad } from './engines.js';
-import type { SharedGrant, SharedGrants } from '../holds/shared-grants.js';
+import type { Hold } from '../holds/hold.js';
+import type { Holds } from '../holds/holds.js';
+import type { CheckedOptions } from '../options/acquire-options.js';
 import { EventLoopDelay } from './event-loop-delay.js';
 import { openLocks } from '../holds/lock-handle.js';
 import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from '../port/lock-overview.js';
@@ -8,8 +10,7 @@ import { LONGEST_LABEL } from '../port/lock-store.js';
 import type { ReportRequest } from '../port/peers.js';
 import { reportedKey } from '../errors/text.js';
 import { VERSION } from './version.js';
-import type { CallWait } from '../waits/wait.js';
-import type { Waits } from '../waits/waits.js';
+import type { WaitingCall, Waits } from '../waits/waits.js';
 
 /** How many holds, and how many waits, a report has at most. */
 export const MOST_REPORTED = 1_000;
@@ -21,13 +22,13 @@ export class Reporter {
   constructor(
     private readonly self: ClientIdentity,
     private readonly waits: Waits,
-    private readonly grants: SharedGrants,
+    private readonly held: Holds,
   ) {}
 
   report({ key }: ReportRequest): ProcessReport {
     const fits = (item: { readonly key: string }): boolean => key === undefined || item.key === key;
-    const holds = oldest(this.grants.present(), fits);
-    const waits = oldest(this.waits.present(), fits);
+    const holds = oldest(this.held.present(), fits);
+    const waits = oldest(this.waits.present(), ({ wait }) => fits(wait));
     // One moment for all waits, since a line is ordered by their waiting times.
     const now = performance.now();
     return {
@@ -35,26 +36,25 @@ export class Reporter {
       version: VERSION,
       eventLoopDelay: this.delay.read(),
       holds: holds.items.map(describeHold),
-      waits: waits.items.map((wait) => this.describeWait(wait, now)),
+      waits: waits.items.map((call) => this.describeWait(call, now)),
       truncated: holds.truncated || waits.truncated,
     };
   }
 
   /** By the name under which metrics count the lock. */
   addLoad(total: Map<string, LockLoad>): void {
-    const loadOf = ({ options }: SharedGrant['call']): LockLoad => {
-      const { lock } = options;
+    const loadOf = ({ lock }: CheckedOptions): LockLoad => {
       let load = total.get(lock);
       if (!load) total.set(lock, (load = { waiting: 0, held: 0, oldestWait: 0 }));
       return load;
     };
-    for (const { call, lease, share } of this.grants.present())
-      if (lease.state !== 'lost') loadOf(call).held += weightOf(share);
+    for (const { options, grant, share } of this.held.present())
+      if (grant.lease.state !== 'lost') loadOf(options).held += weightOf(share);
     const time = performance.now();
-    for (const { call, since } of this.waits.present()) {
-      const load = loadOf(call);
+    for (const { options, wait } of this.waits.present()) {
+      const load = loadOf(options);
       load.waiting += 1;
-      if (!call.options.lasting) load.oldestWait = Math.max(load.oldestWait, time - since);
+      if (!options.lasting) load.oldestWait = Math.max(load.oldestWait, time - wait.since);
     }
   }
 
@@ -62,46 +62,46 @@ export class Reporter {
     this.delay.stop();
   }
 
-  private describeWait(wait: CallWait<unknown>, now: number): WaitReport {
-    const { key, share } = wait.request;
-    const { call, place } = wait;
-    const around = this.holdsAround(wait);
+  private describeWait(call: WaitingCall, now: number): WaitReport {
+    const { wait, place, options, description } = call;
+    const { key, share } = wait;
+    const around = this.holdsAround(call);
     // Sets single fields: for V8, several spreads cost several times as much, and there may be 1,000 reports.
     const report: WaitReport = {
       key: reportedKey(key),
       waitingFor: now - wait.since,
       inside: [...new Set(around.map(({ key }) => reportedKey(key)))],
     };
-    addLabel(report, call.options.label);
+    addLabel(report, options.label);
     const shared = around.filter(({ share }) => share);
     if (shared.length > 0) report.insideShared = shared.map(({ number }) => number);
     if (share) report.share = share;
     if (place) report.ahead = place.ahead;
     if (place?.id !== undefined) report.id = place.id;
-    if (call.description?.traceId !== undefined) report.traceId = call.description.traceId;
+    if (description?.traceId !== undefined) report.traceId = description.traceId;
     return report;
   }
 
   /** What the waiting flow holds of this engine; not what it lost, which another flow may hold. */
-  private holdsAround({ call }: CallWait<unknown>): SharedGrant[] {
-    const around = [...openLocks(call.scope)].flatMap(({ holds }) => holds);
-    const grants = [...around, ...(call.taken ?? [])].map((hold) => hold.grant);
-    return [...new Set(grants)].filter(
-      ({ keeper, lease }) => keeper === this.grants && lease.state !== 'lost',
+  private holdsAround({ scope, taken = [] }: WaitingCall): Hold[] {
+    const around = [...openLocks(scope)].flatMap(({ holds }) => holds);
+    const outermost = [...around, ...taken].map((hold) => hold.outermost);
+    return [...new Set(outermost)].filter(
+      ({ keeper, grant }) => keeper === this.held && grant.lease.state !== 'lost',
     );
   }
 }
 
-function describeHold(grant: SharedGrant): HoldReport {
-  const { key, call, heldFor, token, lease, share, number, description } = grant;
-  const { state } = lease;
+function describeHold(hold: Hold): HoldReport {
+  const { key, options, heldFor, grant, share, number, description } = hold;
+  const { state } = grant.lease;
   const report: HoldReport = {
     key: reportedKey(key),
     heldFor,
-    token: token ?? 0,
+    token: grant.token ?? 0,
     state: state === 'released' ? 'held' : state,
   };
-  addLabel(report, call.options.label);
+  addLabel(report, options.label);
   if (share) Object.assign(report, { share, hold: number });
   if (description?.traceId !== undefined) report.traceId = description.traceId;
   if (description?.spanId !== undefined) report.spanId = description.spanId;

@@ -1,5 +1,6 @@
-import type { SharedGrant, SharedGrants } from '../holds/shared-grants.js';
-import type { EngineDefaults } from '../options/acquire-options.js';
+import type { Hold } from '../holds/hold.js';
+import type { Holds } from '../holds/holds.js';
+import type { CheckedOptions, EngineDefaults } from '../options/acquire-options.js';
 import { clientName } from '../port/client-name.js';
 import type { ClientIdentity } from '../port/lock-overview.js';
 import { emit } from '../diagnostics/diagnostics.js';
@@ -7,8 +8,7 @@ import type { Observer } from './observer.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
 import { TimeoutWarnings } from './timeout-warnings.js';
 import { duration, printable, quote } from '../errors/text.js';
-import type { CallWait } from '../waits/wait.js';
-import type { Waits } from '../waits/waits.js';
+import type { WaitingCall, Waits } from '../waits/waits.js';
 import type { Timers } from '../runtime/timers.js';
 
 /** A lock is looked up at most once in this time (ms), however many requests wait for it. */
@@ -21,20 +21,20 @@ export function watchForSlow(
   defaults: EngineDefaults,
   timers: Timers,
   waits: Waits,
-  grants: SharedGrants,
+  holds: Holds,
   observer: Observer,
   self: ClientIdentity,
 ): void {
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
   const warnings = new SlowWarnings(observer, self, defaults.onWarning);
   if (slowWait < Infinity) {
-    const bounded = (): CallWait<unknown>[] => waits.present().filter(isBounded);
+    const bounded = (): WaitingCall[] => waits.present().filter(({ options }) => isBounded(options));
     waits.slowWatch = new SlowWatch(timers, slowWait, bounded, warnings.ofWait);
     waits.onTimeout = new TimeoutWarnings(defaults.onWarning).of;
   }
   if (slowHold < Infinity) {
-    const bounded = (): SharedGrant[] => grants.present().filter(isBounded);
-    grants.slowWatch = new SlowWatch(timers, slowHold, bounded, warnings.ofHold);
+    const bounded = (): Hold[] => holds.present().filter(({ options }) => isBounded(options));
+    holds.slowWatch = new SlowWatch(timers, slowHold, bounded, warnings.ofHold);
   }
 }
 
@@ -52,26 +52,23 @@ class SlowWarnings {
   ) {}
 
   /** Must not throw. */
-  readonly ofWait = (wait: CallWait<unknown>): void => {
-    void this.warnOfWait(wait);
+  readonly ofWait = (call: WaitingCall): void => {
+    void this.warnOfWait(call);
   };
 
-  readonly ofHold = (grant: SharedGrant): void => {
-    const { key, call, heldFor, lease } = grant;
-    if (lease.state === 'lost') return;
-    emit({ type: 'slow-hold', key, lock: call.options.lock, heldFor });
+  readonly ofHold = ({ key, options, heldFor, grant }: Hold): void => {
+    if (grant.lease.state === 'lost') return;
+    emit({ type: 'slow-hold', key, lock: options.lock, heldFor });
     this.warn(
-      `The lock ${quote(key)} has been held for ${duration(heldFor)} by ${this.nameOf(call)}.` +
+      `The lock ${quote(key)} has been held for ${duration(heldFor)} by ${this.nameOf(options)}.` +
         ' inspect() shows the requests that are waiting for it. If the section is slow but not stuck, raise slowHold.',
-      { key, label: call.options.label, token: grant.token, heldFor },
+      { key, label: options.label, token: grant.token, heldFor },
     );
   };
 
-  private async warnOfWait(wait: CallWait<unknown>): Promise<void> {
-    const { key, call, place } = wait;
-    const { description } = call;
-    const waitingFor = performance.now() - wait.since;
-    emit({ type: 'slow-wait', key, lock: call.options.lock, waitingFor });
+  private async warnOfWait({ wait, place, options, description }: WaitingCall): Promise<void> {
+    const { key, waited: waitingFor } = wait;
+    emit({ type: 'slow-wait', key, lock: options.lock, waitingFor });
     const { snapshot, hold } = (await this.look(key)) ?? {};
     if (description && hold?.traceId !== undefined && hold.spanId !== undefined) {
       description.blockedBy = { traceId: hold.traceId, spanId: hold.spanId };
@@ -80,17 +77,17 @@ class SlowWarnings {
     const ahead = index >= 0 ? index : place?.ahead;
     const { holder, kept } = snapshot ?? {};
     this.warn(
-      `A request for the lock ${quote(key)} by ${this.nameOf(call)} has waited for ${duration(waitingFor)}` +
+      `A request for the lock ${quote(key)} by ${this.nameOf(options)} has waited for ${duration(waitingFor)}` +
         (ahead === undefined ? '' : `, with ${ahead} ahead of it in line`) +
         (holder ? `. The lock is currently held by ${printable(holder.who)}${since(holder.heldFor)}` : '') +
         (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
-      { key, label: call.options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
+      { key, label: options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
     );
   }
 
   /** As `inspect` and the errors name it. */
-  private nameOf({ options }: SharedGrant['call']): string {
-    return printable(clientName(`${this.self.host}/${this.self.pid}`, options.label));
+  private nameOf({ label }: CheckedOptions): string {
+    return printable(clientName(`${this.self.host}/${this.self.pid}`, label));
   }
 
   private look(key: string): Look {
@@ -105,8 +102,8 @@ class SlowWarnings {
 }
 
 /** Those of a leader and its followers last. */
-function isBounded({ call }: CallWait<unknown> | SharedGrant): boolean {
-  return !call.options.lasting;
+function isBounded({ lasting }: CheckedOptions): boolean {
+  return !lasting;
 }
 
 function since(heldFor: number | undefined): string {

@@ -1,6 +1,6 @@
 import type { LockTimeoutError } from '../errors/errors.js';
 import type { EngineDefaults } from '../options/acquire-options.js';
-import type { CallWait } from '../waits/wait.js';
+import type { Call } from '../waits/call.js';
 
 /** One warning for each lock in this time (ms), however many requests give up. */
 const PERIOD = 10_000;
@@ -14,7 +14,7 @@ export class TimeoutWarnings {
   constructor(private readonly warn: EngineDefaults['onWarning']) {}
 
   /** Must not throw. A try that finds the lock busy did not wait: it is part of normal operation. */
-  readonly of = ({ warned, call }: CallWait<unknown>, error: LockTimeoutError): void => {
+  readonly of = ({ warned, options }: Call, error: LockTimeoutError): void => {
     if (warned || error.waitTime === 0) return;
     const { key, waitTime, blockedBy } = error;
     const at = performance.now();
@@ -29,7 +29,7 @@ export class TimeoutWarnings {
     const more = unsaid === 0 ? '' : ` (and ${unsaid} more since the last such warning)`;
     this.warn(`${error.code}${more}: ${error.details}`, {
       key,
-      label: call.options.label,
+      label: options.label,
       waitTime,
       unsaid,
       ...blockedBy,

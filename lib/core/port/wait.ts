@@ -1,6 +1,6 @@
 import { detached } from '../runtime/async-context.js';
 import type { Linked } from '../runtime/linked-list.js';
-import type { Grant, LockRequest } from './request.js';
+import type { Grant, LockRequest, Share } from './request.js';
 import type { Timers, TimedTask, TimerEntry } from '../runtime/timers.js';
 
 /** Calls waits when their times have elapsed. */
@@ -14,6 +14,12 @@ export interface WaitLine<Outcome> {
   aborted(wait: Wait<Outcome>): void;
 }
 
+/** Who waits. */
+export interface Caller {
+  /** The wait was put in line: see `Wait.queued`. */
+  queued(ahead: number, id?: string): void;
+}
+
 /** Methods, and no functions, so that a wait for anything is a `Wait<unknown>`. */
 interface Ends<Outcome> {
   resolve(outcome: Outcome): void;
@@ -21,27 +27,47 @@ interface Ends<Outcome> {
 }
 
 /**
- * One wait for one lock, with its promise, its deadline and its abort, until the line of a store or of a hold serves or refuses it. It
- * differs from its request in two facts: it ends, and it can be aborted.
+ * One request for one lock, with its promise, its deadline and its abort, until the line of a store or of a hold serves or refuses it.
  */
-export class Wait<Outcome = Grant> implements TimedTask, Linked<Wait<Outcome>> {
+export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wait<Outcome>> {
+  readonly key: string;
+  readonly waitTime: number;
+  readonly leaseTime: number | undefined;
+  readonly maxQueue: number;
+  readonly share: Share | undefined;
+  readonly alone: boolean;
+  readonly label: string;
+
   previous: Wait<Outcome> | undefined;
   next: Wait<Outcome> | undefined;
   timerEntry: TimerEntry | undefined;
   readonly promise: Promise<Outcome>;
   /** When it began, on the monotonic clock. */
   readonly since = performance.now();
+  /** When `waitTime` has elapsed, on the monotonic clock. */
+  readonly deadline: number;
   aborted = false;
   reason: unknown;
-  /** Identifies it among the requests of its line. */
-  name: string | number | undefined;
   /** The line in which it stands; undefined before and after. */
   private line: WaitLine<Outcome> | undefined;
   private timers: WaitTimers | undefined;
   private resolve!: Ends<Outcome>['resolve'];
   private reject!: Ends<Outcome>['reject'];
 
-  constructor(readonly request: LockRequest) {
+  /** @param deadline of a call that has waited before; absent: `waitTime` from now */
+  constructor(
+    { key, waitTime, leaseTime, maxQueue, share, alone = false, label }: LockRequest,
+    private readonly caller?: Caller,
+    deadline?: number,
+  ) {
+    this.key = key;
+    this.waitTime = waitTime;
+    this.leaseTime = leaseTime;
+    this.maxQueue = maxQueue;
+    this.share = share;
+    this.alone = alone;
+    this.label = label;
+    this.deadline = deadline ?? this.since + waitTime;
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -58,22 +84,20 @@ export class Wait<Outcome = Grant> implements TimedTask, Linked<Wait<Outcome>> {
     return this.line !== undefined;
   }
 
-  /**
-   * It stands in `line` from now on, which hears of its abort and of the end of its wait time.
-   *
-   * @param deadline on the monotonic clock; Infinity: none
-   */
-  enter(line: WaitLine<Outcome>, timers: WaitTimers, deadline: number): void {
+  /** It stands in `line` from now on, which hears of its abort and of the end of its wait time. A try ends when its answer says so. */
+  enter(line: WaitLine<Outcome>, timers: WaitTimers): void {
     this.line = line;
     this.timers = timers;
-    if (deadline < Infinity) timers.schedule(this, deadline);
+    if (this.waitTime > 0 && this.deadline < Infinity) timers.schedule(this, this.deadline);
   }
 
   /**
    * The line calls it once, when the request was put in line, with how many requests will be served before it (holder not counted), and
    * with the name that `inspect` shows for it, if the store has one.
    */
-  queued(_ahead: number, _id?: string): void {}
+  queued(ahead: number, id?: string): void {
+    this.caller?.queued(ahead, id);
+  }
 
   serve(outcome: Outcome): void {
     this.exit();

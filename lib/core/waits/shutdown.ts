@@ -1,9 +1,9 @@
 import { LockShuttingDownError } from '../errors/errors.js';
-import type { SharedGrants } from '../holds/shared-grants.js';
+import type { Holds } from '../holds/holds.js';
 import { controllerForMany } from '../runtime/abort-relay.js';
 import type { TimedTask, Timers } from '../runtime/timers.js';
-import type { AcquireCall, CallWait } from './wait.js';
-import type { Waits } from './waits.js';
+import type { Call } from './call.js';
+import type { WaitingCall, Waits } from './waits.js';
 
 /**
  * - `stopping`: only a flow that holds a lock may wait or join a line; other requests are refused.
@@ -22,7 +22,7 @@ export class Shutdown implements TimedTask {
   constructor(
     private readonly timers: Timers,
     private readonly waits: Waits,
-    private readonly grants: SharedGrants,
+    private readonly holds: Holds,
     /** Milliseconds from `begin` until the holders are asked to stop. */
     private readonly drainTimeout: number,
   ) {}
@@ -42,14 +42,14 @@ export class Shutdown implements TimedTask {
   }
 
   /** Passes if a request of `call` may wait. @throws LockShuttingDownError */
-  assertMayWait(key: string, call: AcquireCall): void {
+  assertMayWait(key: string, call: Call): void {
     if (this.drained || (this.phase === 'stopping' && !call.insideHold)) throw new LockShuttingDownError(key);
   }
 
   begin(): void {
     if (this.phase !== 'running') return;
     this.phase = 'stopping';
-    for (const wait of this.waits.present()) if (!wait.call.insideHold) abandon(wait);
+    for (const call of this.waits.present()) if (!call.insideHold) abandon(call);
     this.beginning.abort();
     if (this.drainTimeout < Infinity) this.timers.schedule(this, performance.now() + this.drainTimeout);
   }
@@ -63,9 +63,9 @@ export class Shutdown implements TimedTask {
   onDue(): void {
     this.phase = 'drained';
     this.onDrained?.();
-    for (const wait of this.waits.present()) abandon(wait);
+    for (const call of this.waits.present()) abandon(call);
     this.beginning.abort(); // if it begins with `close`
-    this.grants.interrupt();
+    this.holds.interrupt();
   }
 
   close(): void {
@@ -76,10 +76,10 @@ export class Shutdown implements TimedTask {
   private async untilDrained(): Promise<void> {
     if (this.drained) return;
     const timeUp = new Promise<void>((resolve) => (this.onDrained = resolve));
-    await Promise.race([timeUp, this.grants.empty()]);
+    await Promise.race([timeUp, this.holds.empty()]);
   }
 }
 
-function abandon(wait: CallWait<unknown>): void {
+function abandon({ wait }: WaitingCall): void {
   wait.abort(new LockShuttingDownError(wait.key));
 }

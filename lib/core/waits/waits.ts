@@ -1,58 +1,46 @@
 import { beginWait, endWait, waitChannel } from '../diagnostics/diagnostics.js';
 import { LockTimeoutError } from '../errors/errors.js';
+import type { Wait } from '../port/wait.js';
 import { LinkedList } from '../runtime/linked-list.js';
 import type { SlowWatch } from '../runtime/slow-watch.js';
-import type { Grant, LockRequest } from '../port/lock-store.js';
-import { CallWait, type AcquireCall } from './wait.js';
+import type { Call } from './call.js';
 
-/** All waiting requests of an engine. */
+/** A call that waits, as those who look at it see it. */
+export type WaitingCall = Call & { readonly wait: Wait<unknown> };
+
+/** The calls of an engine that wait. */
 export class Waits {
-  /** The calls that wait. */
-  private readonly all = new LinkedList<AcquireCall>();
+  private readonly all = new LinkedList<Call>();
   /** Warns of long waits; undefined: they are not watched. */
-  slowWatch: SlowWatch<CallWait<unknown>> | undefined;
+  slowWatch: SlowWatch<WaitingCall> | undefined;
   /** Warns of waits that time out; undefined: they are not watched. */
-  onTimeout: ((wait: CallWait<unknown>, error: LockTimeoutError) => void) | undefined;
+  onTimeout: ((call: Call, error: LockTimeoutError) => void) | undefined;
 
-  /** The waits that have not ended, in the order in which they began. */
-  present(): CallWait<unknown>[] {
-    return this.all.all().flatMap(({ wait }) => wait ?? []);
+  /** In the order in which the waits began. */
+  present(): WaitingCall[] {
+    return this.all.all() as WaitingCall[];
   }
 
-  /** @param nested whether it waits for a hold of its flow */
-  begin<Outcome = Grant>(request: LockRequest, call: AcquireCall, nested: boolean): CallWait<Outcome> {
-    const wait = new CallWait<Outcome>(request, call, nested);
-    call.wait = wait;
+  begin(call: Call, wait: Wait<unknown>): void {
+    call.begin(wait);
     // A call that asks again continues with its description: to diagnostics that is one wait.
     if (!call.description && waitChannel.hasSubscribers) {
-      call.description = beginWait(request, call.options);
+      call.description = beginWait(wait, call.options);
     }
     this.all.add(call);
     this.slowWatch?.begin();
-    return wait;
   }
 
-  /** @param error absent: it was granted */
-  end(wait: CallWait<unknown>, error?: unknown): void {
-    this.leave(wait);
-    this.refused(wait, error);
-    this.endDescription(wait.call, error);
+  /** The wait has ended here; the call may ask again. Has no effect if it has ended before. */
+  leave(call: Call, error?: unknown): void {
+    if (!this.all.delete(call)) return;
+    call.end();
+    if (error instanceof LockTimeoutError && !call.skips) this.onTimeout?.(call, error);
   }
 
-  /** Its line has refused it with `error`. */
-  refused(wait: CallWait<unknown>, error: unknown): void {
-    if (error instanceof LockTimeoutError && !wait.call.skips) this.onTimeout?.(wait, error);
-  }
-
-  /** It has ended here; the call may ask again. */
-  leave(wait: CallWait<unknown>): void {
-    this.all.delete(wait.call);
-    wait.call.wait = undefined;
-    wait.end();
-  }
-
-  /** The wait of the call has ended, also for diagnostics, unless that was said before. */
-  endDescription(call: AcquireCall, error?: unknown): void {
+  /** The call does not ask again. @param error absent: it was granted */
+  end(call: Call, error?: unknown): void {
+    this.leave(call, error);
     if (call.description) endWait(call.description, error, call.skips);
     call.description = undefined;
   }

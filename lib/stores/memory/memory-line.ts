@@ -33,7 +33,7 @@ export class MemoryLine {
   ) {
     this.line = new WaitingLine(waitTimers, {
       admits: ({ share }) => admits(this.held, share),
-      serve: ({ request, waited }) => this.grant(request, waited),
+      serve: (wait) => this.grant(wait, wait.waited),
       joined: ({ share }) => (this.held = withLimitOf(share, this.held)),
       blocker: () => {
         const { holder, kept } = this.blocker();
@@ -53,10 +53,10 @@ export class MemoryLine {
   }
 
   acquire(wait: Wait): Grant | Promise<Grant> {
-    const { share, waitTime } = wait.request;
+    const { share } = wait;
     if (this.line.waiters.size === 0 && admits(withLimitOf(share, this.held), share))
-      return this.grant(wait.request, 0);
-    return this.line.join(wait, wait.since + waitTime);
+      return this.grant(wait, 0);
+    return this.line.join(wait);
   }
 
   /** The token of the only holder, or of the hold after which the lock is kept. */
@@ -85,9 +85,8 @@ export class MemoryLine {
     const { first, size } = this.line.waiters;
     const waiters = [];
     for (let waiter = first; waiter && waiters.length < MOST_SHOWN; waiter = waiter.next) {
-      const { request, waited } = waiter;
-      const share = request.share && { share: request.share };
-      waiters.push({ who: who(request), waitingFor: waited, live: true, ...share });
+      const share = waiter.share && { share: waiter.share };
+      waiters.push({ who: who(waiter), waitingFor: waiter.waited, live: true, ...share });
     }
     const holders = [...this.holders].slice(0, MOST_SHOWN).map((grant) => grant.describe());
     const { kept } = this.blocker();

@@ -34,7 +34,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   async acquire(wait: Wait): Promise<Grant> {
-    const { key } = wait.request;
+    const { key } = wait;
     if (this.closed) throw new LockShuttingDownError(key);
     if (wait.aborted) throw abortError(key, wait.reason);
     return await (this.find(key) ?? this.begin(key)).acquire(wait);

@@ -50,12 +50,10 @@ export class Lock implements LockCore, RequestOwner, TimedTask {
 
   /** A new request. */
   ask(wait: Wait, sequence: number, about: string): Promise<Grant> {
-    if (wait.aborted) return Promise.reject(abortError(wait.request.key, wait.reason));
+    if (wait.aborted) return Promise.reject(abortError(wait.key, wait.reason));
     const request = new Request(wait, this, sequence, this.idOf(sequence), about);
     this.requests.set(sequence, request);
-    const { waitTime } = wait.request;
-    // A try is over when its answer says so.
-    wait.enter(request, this.client.timers, waitTime === 0 ? Infinity : wait.since + waitTime);
+    wait.enter(request, this.client.timers);
     this.asks.add(request);
     return wait.promise;
   }

@@ -66,11 +66,10 @@ export class Locks implements LockClient {
   }
 
   acquire(wait: Wait): Promise<Grant> {
-    const { request } = wait;
     this.sequence += 1;
-    const terms = termsOf(request, this.parts.isUncounted());
-    const about = `${terms}:${clientName(this.parts.where, request.label.slice(0, LONGEST_LABEL))}`;
-    return this.all.get(encodeName(request.key)).ask(wait, this.sequence, about);
+    const terms = termsOf(wait, this.parts.isUncounted());
+    const about = `${terms}:${clientName(this.parts.where, wait.label.slice(0, LONGEST_LABEL))}`;
+    return this.all.get(encodeName(wait.key)).ask(wait, this.sequence, about);
   }
 
   keysOf(name: string): LockKeys {

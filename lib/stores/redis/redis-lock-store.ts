@@ -116,7 +116,7 @@ export class RedisLockStore implements LockStore {
   }
 
   acquire(wait: Wait): Promise<Grant> {
-    const refused = this.refusal(wait.request);
+    const refused = this.refusal(wait);
     if (refused) return Promise.reject(refused);
     this.client.connect();
     return this.locks.acquire(wait);

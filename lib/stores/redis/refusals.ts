@@ -12,7 +12,7 @@ export type Why = 'timed out' | 'aborted' | 'full' | 'closing' | 'lease too shor
 
 /** The error of a request that ends without the lock. */
 export function refusal({ wait }: Request, why: Why, blocker: LockTimeoutError['blockedBy'] = {}): unknown {
-  const { key, waitTime, leaseTime = 0, maxQueue } = wait.request;
+  const { key, waitTime, leaseTime = 0, maxQueue } = wait;
   switch (why) {
     case 'timed out':
       return new LockTimeoutError(key, waitTime, blocker);

@@ -72,7 +72,7 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
   }
 
   get key(): string {
-    return this.wait.request.key;
+    return this.wait.key;
   }
 
   get name(): string {
@@ -85,12 +85,12 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
   }
 
   get most(): number | 'try' {
-    const { waitTime, maxQueue } = this.wait.request;
+    const { waitTime, maxQueue } = this.wait;
     return waitTime === 0 ? 'try' : maxQueue;
   }
 
   get fixed(): number | undefined {
-    return this.wait.request.leaseTime;
+    return this.wait.leaseTime;
   }
 
   /** How it ends if a copy of its acquire may still be under way, which is to do nothing then (rule 8). */
@@ -109,7 +109,7 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
   }
 
   get token(): number | undefined {
-    return this.wait.request.share ? undefined : this.number;
+    return this.wait.share ? undefined : this.number;
   }
 
   release(keep?: number): Promise<void> {

@@ -10,7 +10,7 @@ export function warnOfLostPlace(
 ): void {
   emit({ type: 'passed-over', key });
   const advice =
-    call.request.waitTime === Infinity
+    call.waitTime === Infinity
       ? 'a waiter without a waitTime is dropped when a lock is held for longer than fairLockWaitTimeout: raise it here and in Java. '
       : 'longer wait times make this rarer. ';
   onWarning(

@@ -38,7 +38,7 @@ export class RedissonGrant implements Grant, TimedTask {
     private readonly lock: HeldLock,
     private readonly client: Client,
   ) {
-    const { key, leaseTime } = request.call.request;
+    const { key, leaseTime } = request.call;
     this.key = key;
     this.waited = request.call.waited;
     this.renewed = leaseTime === undefined;

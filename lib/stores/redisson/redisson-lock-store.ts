@@ -98,7 +98,7 @@ export class RedissonLockStore implements LockStore {
 
   /** @throws LockKeyError for a name that Redisson cannot serve; otherwise see the port */
   async acquire(wait: Wait): Promise<Grant> {
-    const { key } = wait.request;
+    const { key } = wait;
     if (this.closed) throw new LockShuttingDownError(key);
     this.client.connect();
     if (wait.aborted) throw abortError(key, wait.reason);

@@ -6,7 +6,7 @@ import {
 } from '../../core/errors/errors.js';
 import { Lease, safetyMargin } from '../../core/port/lease.js';
 import type { Grant } from '../../core/port/lock-store.js';
-import type { Wait, WaitLine } from '../../core/port/wait.js';
+import type { Wait } from '../../core/port/wait.js';
 import { leaseTooShort, MOST_MISSED } from '../redis-client/refusals.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
 import { atMost } from '../redis-client/server/time-limit.js';
@@ -25,7 +25,7 @@ const BLOCKER_TIME = 100;
 const RETRY_PAUSE = 100;
 
 /** One lock in this client: leads its requests from the call to the grant, or out of the line. */
-export class RedissonLock implements WaitLine<Grant> {
+export class RedissonLock {
   private readonly line: Line;
 
   constructor(
@@ -42,10 +42,8 @@ export class RedissonLock implements WaitLine<Grant> {
   acquire(id: string, call: Wait): Promise<Grant> {
     const request = new RedissonRequest(id, call, this.keys, this.client);
     this.line.add(request);
-    call.name = id;
-    // A try ends when its reply says so.
-    const deadline = request.tries ? Infinity : call.since + call.request.waitTime;
-    call.enter(this, this.client.timers, deadline);
+    const end = (status: 'overdue' | 'aborted'): void => this.hear(request, { status });
+    call.enter({ overdue: () => end('overdue'), aborted: () => end('aborted') }, this.client.timers);
     this.ask(request);
     return call.promise;
   }
@@ -53,14 +51,6 @@ export class RedissonLock implements WaitLine<Grant> {
   /** This client's request of that id, waiting or holding. */
   find(id: unknown): RedissonRequest | undefined {
     return this.line.requests.get(id as string);
-  }
-
-  overdue({ name }: Wait): void {
-    this.hear(this.find(name), { status: 'overdue' });
-  }
-
-  aborted({ name }: Wait): void {
-    this.hear(this.find(name), { status: 'aborted' });
   }
 
   /** It may be the turn of that request. */
@@ -126,8 +116,7 @@ export class RedissonLock implements WaitLine<Grant> {
   }
 
   /** The one place where the state of a request changes: see `State`. */
-  private hear(request: RedissonRequest | undefined, news: News): void {
-    if (!request) return;
+  private hear(request: RedissonRequest, news: News): void {
     const { key } = this;
     if (!request.waits) {
       // The reply to a command that was under way when the request ended.
@@ -143,7 +132,7 @@ export class RedissonLock implements WaitLine<Grant> {
       case 'busy':
         return this.refuse(request, this.timeout(request, news.blocker, news.left));
       case 'full':
-        return this.refuse(request, new LockQueueFullError(key, request.call.request.maxQueue));
+        return this.refuse(request, new LockQueueFullError(key, request.call.maxQueue));
       case 'failed': {
         const { error, effect, retriable } = news.failure;
         const placed = request.state.is === 'waiting';
@@ -171,7 +160,7 @@ export class RedissonLock implements WaitLine<Grant> {
     if (lease.remaining() === 0) {
       // The reply took longer than the lease: the grant is not entered (M1) but given back, and the request asks again.
       request.missed += 1;
-      const fixed = call.request.leaseTime !== undefined;
+      const fixed = call.leaseTime !== undefined;
       if (fixed && request.missed === MOST_MISSED) this.refuse(request, leaseTooShort(this.key, leaseTime));
       return void this.leave(request).then(() => this.ask(request));
     }
@@ -241,7 +230,7 @@ export class RedissonLock implements WaitLine<Grant> {
   private timeout({ call }: RedissonRequest, holder: string | undefined, left: number, ahead?: number) {
     const blocker = toBlocker(holder, left, (id) => this.find(id));
     const blockedBy = ahead === undefined ? blocker : { ...blocker, ahead };
-    return new LockTimeoutError(this.key, call.request.waitTime, blockedBy);
+    return new LockTimeoutError(this.key, call.waitTime, blockedBy);
   }
 
   private after(ms: number, onDue: () => void): void {

@@ -60,7 +60,7 @@ export class RedissonRequest implements WireRequest {
     keys: LineKeys,
     { where, options }: Pick<Client, 'where' | 'options'>,
   ) {
-    const { waitTime, leaseTime, label } = call.request;
+    const { waitTime, leaseTime, label } = call;
     this.channel = `${keys.channel}:${id}`;
     this.since = call.since;
     this.who = clientName(where, label.slice(0, LONGEST_LABEL));
@@ -75,7 +75,7 @@ export class RedissonRequest implements WireRequest {
 
   /** Once it was in line, it is not refused if it must enter again. */
   get maxQueue(): number {
-    return this.state.is === 'asking' ? this.call.request.maxQueue : Infinity;
+    return this.state.is === 'asking' ? this.call.maxQueue : Infinity;
   }
 }
 

@@ -22,7 +22,7 @@ export class RecordingStore extends MemoryLockStore {
   }
 
   override async acquire(wait: Wait): Promise<Grant> {
-    const { key } = wait.request;
+    const { key } = wait;
     this.log.push(`acquire ${key}`);
     const grant = await super.acquire(wait);
     this.log.push(`granted ${key}`);
@@ -86,18 +86,18 @@ export function bench(defaults: Partial<EngineDefaults> = {}): Bench {
 /** What an engine still keeps: after everything has ended, nothing. */
 export function leftovers(engine: LockEngine): object {
   const inside = engine as unknown as {
-    grants: { all: Set<unknown> };
+    holds: { all: Set<unknown> };
     shutdown: { waits: { all: Set<unknown> } };
     timers: { size: number };
   };
   return {
-    grants: inside.grants.all.size,
+    holds: inside.holds.all.size,
     waits: inside.shutdown.waits.all.size,
     timed: inside.timers.size,
   };
 }
 
-export const NOTHING = { grants: 0, waits: 0, timed: 0 };
+export const NOTHING = { holds: 0, waits: 0, timed: 0 };
 
 /** Runs `code` as a request whose client goes away when `gone` aborts. */
 export function forClientOf<T>(gone: AbortSignal, code: () => T): T {
@@ -115,7 +115,7 @@ export function recordWaitTimes(store: RecordingStore): number[] {
   const waitTimes: number[] = [];
   const acquire = store.acquire.bind(store);
   store.acquire = (wait) => {
-    waitTimes.push(wait.request.waitTime);
+    waitTimes.push(wait.waitTime);
     return acquire(wait);
   };
   return waitTimes;

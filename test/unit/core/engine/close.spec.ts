@@ -71,8 +71,8 @@ describe('close', () => {
   it('hands back a grant that comes too late', async () => {
     const late = deferred();
     const acquire = b.store.acquire.bind(b.store);
-    b.store.acquire = async ({ request }) => {
-      const grant = await acquire(new Wait(request));
+    b.store.acquire = async (wait) => {
+      const grant = await acquire(new Wait(wait));
       await late.promise;
       return grant;
     };

@@ -1,7 +1,8 @@
 import { runInNewContext } from 'node:vm';
 import { setFlagsFromString } from 'node:v8';
 import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
-import { currentScope } from '../../../../lib/core/holds/lock-handle.js';
+import type { Hold } from '../../../../lib/core/holds/hold.js';
+import { currentScope, type LockHandle } from '../../../../lib/core/holds/lock-handle.js';
 import { deferred, pause } from '../../../support/waiting.js';
 import { bench, leftovers, NOTHING, outcome, recordWaitTimes, settle, type Bench } from '../support.js';
 
@@ -178,6 +179,31 @@ describe('work that outlives its hold', () => {
     await done.promise;
     // Counted while the last round is inside; it and the one before may still be in use.
     expect(locks.filter((lock) => lock.deref()).length).toBeLessThanOrEqual(2);
+  });
+
+  it('keeps only the outermost hold of earlier rounds when each is nested in the last', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const holds: WeakRef<Hold>[] = [];
+    const left = deferred<number>();
+    const round = async (n: number, begun?: () => void): Promise<void> => {
+      await b.service.withLock('k', async (lock) => {
+        begun?.();
+        holds.push(new WeakRef((lock as LockHandle).holds[0]!));
+        await settle();
+        if (n === 50) {
+          collect();
+          return left.resolve(holds.filter((hold) => hold.deref()).length);
+        }
+        const next = deferred();
+        void round(n + 1, next.resolve);
+        await next.promise;
+      });
+    };
+    await round(1);
+    // The outermost, the last one, and perhaps the one before it.
+    expect(await left.promise).toBeLessThanOrEqual(3);
+    expect(b.store.acquires).toBe(1);
   });
 
   it('leaves no chain behind either when each round begins before the last has ended', async () => {

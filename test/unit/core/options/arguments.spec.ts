@@ -157,9 +157,9 @@ const NUMBERS = ['waitTime', 'leaseTime', 'maxQueue', 'maxHold'] as const;
 describe.each(NUMBERS)('the number %s of a call', (option) => {
   it('reaches the store as a whole number, never below what was asked for', async () => {
     const asked: Record<string, unknown>[] = [];
-    b.store.acquire = ({ request }) => {
-      asked.push({ ...request });
-      return Promise.reject(new LockQueueFullError(request.key, 0));
+    b.store.acquire = (wait) => {
+      asked.push({ ...wait });
+      return Promise.reject(new LockQueueFullError(wait.key, 0));
     };
     await fc.assert(
       fc.asyncProperty(valuesOf(option), async (value) => {
@@ -234,7 +234,7 @@ describe('options', () => {
     const asked: { leaseTime?: unknown }[] = [];
     const acquire = b.store.acquire.bind(b.store);
     b.store.acquire = (wait) => {
-      asked.push({ ...wait.request });
+      asked.push({ ...wait });
       return acquire(wait);
     };
     const options = { waitTime: 5_000, leaseTime: 700, maxQueue: 3, label: 'Orders.pay' };

@@ -176,12 +176,8 @@ describe('what the module does by itself', () => {
     const holder = await b.service.acquire('k');
     const acquire = b.store.acquire.bind(b.store);
     b.store.acquire = (wait) => {
-      wait.enter(
-        { aborted: () => seen.push(requests.getStore()), overdue: () => undefined },
-        new Timers(),
-        Infinity,
-      );
-      return acquire(new Wait(wait.request));
+      wait.enter({ aborted: () => seen.push(requests.getStore()), overdue: () => undefined }, new Timers());
+      return acquire(new Wait(wait));
     };
     const asked = requests.run('A', () => b.service.acquire('k', { signal: leaving.signal }));
     await settle();

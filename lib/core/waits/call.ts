@@ -1,0 +1,93 @@
+import { AsyncResource } from 'node:async_hooks';
+import { emit, type WaitDescription } from '../diagnostics/diagnostics.js';
+import { currentScope, keyHeldAround, type Scope } from '../holds/lock-handle.js';
+import type { Hold } from '../holds/hold.js';
+import type { CheckedOptions } from '../options/acquire-options.js';
+import type { Caller, Wait } from '../port/wait.js';
+import { follow, unfollow } from '../runtime/abort-relay.js';
+import { currentClient, type RequestClient } from '../runtime/async-context.js';
+import type { Linked } from '../runtime/linked-list.js';
+
+/** One call of an engine. With several keys it waits in several lines, one after the other. */
+export class Call implements Linked<Call>, Caller {
+  previous: Call | undefined;
+  next: Call | undefined;
+  /** Its present wait. */
+  wait: Wait<unknown> | undefined;
+  /** Where that was put in line, and what the store calls it there; undefined while it is not in a line of the store. */
+  place: { readonly ahead: number; readonly id?: string | undefined } | undefined;
+  /** Whether a warning of its length was given. */
+  warned = false;
+  /** The description of the wait for diagnostics, if there were subscribers. */
+  description: WaitDescription | undefined;
+  /** Whether its caller continues without the lock when the wait has ended. */
+  readonly skips: boolean;
+  /** Milliseconds for which it may wait. */
+  readonly waitTime: number;
+  /** When the wait ends, on the monotonic clock. */
+  readonly deadline: number;
+  /** The holds that the asking flow is inside of. */
+  readonly scope: Scope | undefined = currentScope();
+  /** The holds that a call for several keys has already while it waits for the next key. */
+  taken: readonly Hold[] | undefined;
+  /** Reports its place to the caller, in the async context of the call. */
+  readonly onQueued: CheckedOptions['onQueued'];
+  /** The client of the request: when it goes away, the request leaves the line. */
+  private readonly client: RequestClient | undefined;
+  /** Aborts when that client goes away. Listened to only while in line. */
+  private leaving: AbortSignal | undefined;
+
+  /** @param isTry it does not wait, and its caller goes on without the lock */
+  constructor(
+    readonly options: CheckedOptions,
+    isTry = false,
+  ) {
+    this.skips = isTry || options.skips;
+    this.waitTime = isTry ? 0 : options.waitTime;
+    this.deadline = performance.now() + this.waitTime;
+    const client = options.requestScope ? currentClient() : undefined;
+    this.client = client?.awaitsAnswer ? client : undefined;
+    this.onQueued = options.onQueued && AsyncResource.bind(options.onQueued, 'FairLock.onQueued');
+  }
+
+  /** When its wait began, on the monotonic clock. */
+  get since(): number {
+    return this.wait?.since ?? Infinity;
+  }
+
+  /** Whether the caller is inside a hold right now. */
+  get insideHold(): boolean {
+    return keyHeldAround(this.scope) !== undefined;
+  }
+
+  /** The wait ends with the caller's signal from now on. */
+  begin(wait: Wait<unknown>): void {
+    this.wait = wait;
+    this.place = undefined;
+    this.warned = false;
+    const { signal } = this.options;
+    if (signal) follow(signal, wait);
+  }
+
+  /** A store has put the wait in line. A request inside a hold goes on waiting when its client goes away. */
+  queued(ahead: number, id?: string): void {
+    const { wait, description, options } = this;
+    if (!wait) return;
+    this.place = { ahead, id };
+    if (description) description.ahead = ahead;
+    emit({ type: 'queued', key: wait.key, lock: options.lock, ahead });
+    this.leaving = this.insideHold ? undefined : this.client?.leaving();
+    if (this.leaving) follow(this.leaving, wait);
+    this.onQueued?.(ahead);
+  }
+
+  /** The wait is out of the line: stops listening to its caller and its client. */
+  end(): void {
+    const { wait, leaving } = this;
+    const { signal } = this.options;
+    this.wait = undefined;
+    this.leaving = undefined;
+    if (wait && signal) unfollow(signal, wait);
+    if (wait && leaving) unfollow(leaving, wait);
+  }
+}
