@@ -24,7 +24,11 @@ export class Newcomer {
   /** The ports of the page may be taken on this machine. */
   private readonly ports = new Map<string, number>();
 
-  constructor(private readonly starter: Starter) {}
+  /** @param env of the commands */
+  constructor(
+    private readonly starter: Starter,
+    private readonly env: NodeJS.ProcessEnv = process.env,
+  ) {}
 
   /** The part of an application made by the Nest CLI that a page builds on. */
   async createApplication(): Promise<void> {
@@ -32,7 +36,11 @@ export class Newcomer {
     for (const port of ['3000', '3001']) this.ports.set(port, await freePort());
     this.write(
       'package.json',
-      JSON.stringify({ private: true, type, scripts: { start: 'tsc && node dist/main.js' } }),
+      JSON.stringify({
+        private: true,
+        type,
+        scripts: { build: 'tsc', start: 'npm run build && node dist/main.js' },
+      }),
     );
     this.write('tsconfig.json', JSON.stringify({ compilerOptions: COMPILER_OPTIONS, include: ['src'] }));
     this.write('src/main.ts', MAIN);
@@ -61,7 +69,7 @@ export class Newcomer {
     );
     if (/npm start\n$/.test(text)) return await this.start(text);
     const install = text.replace(' nestjs-fair-lock ', ` ${process.env['FAIR_LOCK_TARBALL']} `);
-    const { stdout } = await run('bash', ['-c', install], { cwd: this.folder });
+    const { stdout } = await run('bash', ['-c', install], { cwd: this.folder, env: this.env });
     return stdout;
   }
 
@@ -78,7 +86,7 @@ export class Newcomer {
     const app = spawn('bash', ['-c', command], {
       cwd: this.folder,
       detached: true, // npm, its shell and the application end together
-      env: { PORT: String(this.ports.get('3000')), ...process.env, REDIS_URL: redisUrl() },
+      env: { PORT: String(this.ports.get('3000')), ...this.env, REDIS_URL: redisUrl() },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.apps.push(app);

@@ -1,49 +1,6 @@
-import { execFile } from 'node:child_process';
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { Redis } from 'ioredis';
-import ts from 'typescript';
-import { redisUrl } from '../support/redis.js';
-import { fragmentsOf, ROOT, textOf } from './pages.js';
+import { fragmentsOf, textOf } from './pages.js';
 
 const README = textOf('README.md');
-const [program, commands, output] = fragmentsOf('README.md').slice(
-  fragmentsOf('README.md').findIndex(({ file }) => file === 'shop.ts'),
-);
-
-describe('the program of the README', () => {
-  beforeEach(async () => {
-    const redis = new Redis(redisUrl());
-    await redis.del('receipt:42');
-    await redis.quit();
-  });
-
-  test.each([
-    ['an ES module', ts.ModuleKind.ESNext, 'module'],
-    ['a CommonJS module', ts.ModuleKind.CommonJS, 'commonjs'],
-  ])('charges an order once in two processes, as %s', async (_, module, type) => {
-    const folder = join(ROOT, 'test/docs/programs', `readme-${type}`);
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(join(folder, 'dist'), { recursive: true });
-    mkdirSync(join(folder, 'node_modules'));
-    symlinkSync(ROOT, join(folder, 'node_modules/nestjs-fair-lock'));
-    const { outputText } = ts.transpileModule(program?.text ?? '', {
-      compilerOptions: {
-        ...{ module, target: ts.ScriptTarget.ES2022, esModuleInterop: true },
-        ...{ experimentalDecorators: true, emitDecoratorMetadata: true },
-      },
-    });
-    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }));
-    writeFileSync(join(folder, 'dist/shop.js'), outputText);
-
-    const [build, run = ''] = commands?.text.split('\n') ?? [];
-    expect(build).toBe('npm run build'); // of a Nest application, which this folder is not
-    const env = { ...process.env, REDIS_URL: redisUrl() };
-    const { stdout } = await promisify(execFile)('sh', ['-c', run], { cwd: folder, env });
-    expect(stdout).toBe(output?.text);
-  });
-});
 
 test('the figures of what it costs stand together in a section of docs/performance.md', () => {
   const [before = '', costs = '', after = ''] = README.split(/^(## What it costs\n[^]*?)(?=^## )/m);
@@ -54,6 +11,15 @@ test('the figures of what it costs stand together in a section of docs/performan
   expect(lines).not.toHaveLength(0);
   expect(lines.filter((line) => !measured(line))).toEqual([]);
   expect(before + after).not.toMatch(/\d (?:µs|%|×|requests)/); // where this test would not see it
+});
+
+test('the gate runs the commands of "Try it" and "Test it" on a clean checkout', () => {
+  const gate = textOf('.ci/run');
+  const commands = fragmentsOf('README.md').filter(({ text }) => text.startsWith('npm ci'));
+  expect(commands).toHaveLength(2);
+  for (const command of commands.flatMap(({ text }) => text.trim().split(' && '))) {
+    expect(gate).toMatch(new RegExp(`'${command}( -- .*)?'`));
+  }
 });
 
 /** Numbers, without those that are a part of a date, a version or a path. */

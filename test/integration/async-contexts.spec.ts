@@ -20,7 +20,7 @@ const collect = runInNewContext('gc') as () => void;
 
 const lease = 3_000;
 
-describe('the async context of what a Redis client does by itself', () => {
+describe('the async context of what a Redis client does on its own', () => {
   const requests = new AsyncLocalStorage<object>();
   const clients = new InProcessClients(uniquePrefix(), {
     lease,

@@ -8,7 +8,7 @@ const LOCKS = 50;
 const LEASE = 30_000;
 const OUTAGE = 1_500;
 
-test('while Redis is away, the locks that are held try their heartbeats no more often than usual', async () => {
+test('while Redis is unreachable, held locks try their heartbeats no more often than usual', async () => {
   const server = await startRedisServer();
   const times = { lease: LEASE, livenessWindow: LEASE, commandTimeout: 1_000 };
   const clients = new InProcessClients(uniquePrefix(), times);

@@ -88,7 +88,7 @@ describe('when processes are killed', () => {
     expect(lab.verify()).toMatchObject({ grants: 7, excused: 0 });
   });
 
-  test('one behind a killed waiter that has only just connected is served when the reconnect grace is over', async () => {
+  test('one behind a killed waiter that has only just connected is served when the reconnect grace has elapsed', async () => {
     const [holder, doomed, survivor] = (await lab.workersAlike(3)) as [
       WorkerProcess,
       WorkerProcess,

@@ -34,7 +34,7 @@ describe('the history checker accepts', () => {
     expect(broken(history)).toEqual([]);
   });
 
-  test('that a waiter is passed over that gave up, timed out, was killed, or was told to close', () => {
+  test('that a waiter is skipped that gave up, timed out, was killed, or was told to close', () => {
     const passedOver = (): Script => script().inLine(0, 1, 'a', 5).inLine(2, 3, 'b');
     const served = (history: Script): Script => history.section(10, 11, 'b', 2);
     expect(
@@ -108,7 +108,7 @@ describe('the history checker accepts', () => {
     expect(history.check().excuses).toEqual(excuses);
   });
 
-  test('that a waiter is passed over whose process lost the lease of that lock meanwhile, and counts it', () => {
+  test('that a waiter is skipped whose process lost the lease of that lock meanwhile, and counts it', () => {
     const behindALoser = (): Script =>
       behindAHolder().add(9.1, 'z', 'lost').section(10, 11, 'b', 2).section(22, 23, 'a', 3);
     const own = behindALoser().ofOneProcess('a', 'z');
@@ -130,7 +130,7 @@ describe('the history checker accepts', () => {
     expect(broken(history(8.5))).toContain(2);
   });
 
-  test('that a waiter is passed over whose process got no turn for as long as makes it silent, but for no less', () => {
+  test('that a waiter is skipped whose process did not run for long enough to count as silent, but for no less', () => {
     const history = (ms: number) =>
       behindAHolder()
         .worker(5 + ms, 'w-a', 'stall', { ms })
@@ -140,7 +140,7 @@ describe('the history checker accepts', () => {
     expect(broken(history(SILENT - 1))).toContain(3);
   });
 
-  test('that it is passed over after a stall that makes it silent together with one of the machine', () => {
+  test('that it is skipped after a stall that makes it silent together with one of the machine', () => {
     const history = (own: number) =>
       behindAHolder()
         .worker(5 + SILENT / 2, 'canary', 'stall', { ms: SILENT / 2 })
@@ -151,7 +151,7 @@ describe('the history checker accepts', () => {
     expect(broken(history((3 * SILENT) / 4 - 1))).toContain(3);
   });
 
-  test('that it is passed over after stalls that together make it silent, but only where they come within its window', () => {
+  test('that it is skipped after stalls that together make it silent, but only if they come within its window', () => {
     const quarter = SILENT / 4 + 1;
     const history = (pause: number) => {
       const stalls = behindAHolder().section(2_010, 2_020, 'b', 2).section(2_030, 2_040, 'a', 3);

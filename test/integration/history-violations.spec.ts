@@ -77,12 +77,12 @@ describe('the history checker rejects', () => {
     expect(named(history, 3)).toEqual(['a', 'b']);
   });
 
-  test('3: that a waiter is passed over before its wait time is over', () => {
+  test('3: that a waiter is skipped before its wait time has elapsed', () => {
     const history = script().inLine(0, 1, 'a', 50).sent(2, 'b').section(3, 4, 'b', 1).add(51, 'a', 'timeout');
     expect(broken(history)).toContain(3);
   });
 
-  test('3: that one is passed over whose fault was healed long ago, or happened to another', () => {
+  test('3: that one is skipped whose fault was healed long ago, or happened to another', () => {
     const history = (victim: string, until: number): Script =>
       script()
         .inLine(0, 1, 'a')
@@ -118,7 +118,7 @@ describe('the history checker rejects', () => {
     expect(named(history, 4)).toEqual(['b', 'z']);
   });
 
-  test('4: that no request is served any more although one waits', () => {
+  test('4: that no more requests are served although one waits', () => {
     const history = script()
       .sent(0, 'a')
       .section(1, 2, 'a', 1)
@@ -198,7 +198,7 @@ describe('the history checker rejects', () => {
     expect(named(history, 7)).toEqual(['a', 'b']);
   });
 
-  test('8: unhandled errors, and a process that ends by itself', () => {
+  test('8: unhandled errors, and a process that ends on its own', () => {
     expect(broken(script().worker(1, 'w1', 'unhandled', { message: 'Error: x' }))).toEqual([8]);
     expect(broken(script().worker(1, 'w1', 'exited', { expected: false, how: 'exit 1' }))).toEqual([8]);
     expect(broken(script().worker(1, 'w1', 'exited', { expected: true, how: 'exit 0' }))).toEqual([]);
@@ -207,7 +207,7 @@ describe('the history checker rejects', () => {
   describe('9:', () => {
     const outer = (): Script => script().sent(0, 'a').begins(1, 'a', 1).add(20, 'a', 'releaseSent');
 
-    test('a nested section with a token of its own', () => {
+    test('a nested section with its own token', () => {
       expect(broken(outer().nested(2, 3, 'a', 'a/1', 2))).toEqual([9]);
     });
 

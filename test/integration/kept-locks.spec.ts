@@ -56,7 +56,7 @@ describe.each(STORES)(
       return { granted };
     };
 
-    test('the head of the line learns when the time is over, which is long before the lease would have been', async () => {
+    test('the head of the line learns when the time has elapsed, long before the lease would have expired', async () => {
       const key = `${prefix}:${kind}:head`;
       const holder = await ask(one, { ...request, key, alone: true });
       const { granted } = await inLine(other, key);
@@ -67,7 +67,7 @@ describe.each(STORES)(
       await grant.release();
     });
 
-    test('and its release hands the lock on at once to the one that became the head', async () => {
+    test('and its release hands the lock on immediately to the one that became the head', async () => {
       const key = `${prefix}:${kind}:handoff`;
       const holder = await ask(one, { ...request, key, alone: true });
       const next = await inLine(other, key);

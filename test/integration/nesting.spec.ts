@@ -84,7 +84,7 @@ describe('nested locking on Redis', () => {
     await (await within(next, SOON, 'the lock')).release();
   });
 
-  test('in all its forms at once, in three processes, breaks no promise', async () => {
+  test('in all its forms concurrently, in three processes, breaks no promise', async () => {
     const lab = new Lab(redisUrl());
     try {
       await lab.watchStalls();

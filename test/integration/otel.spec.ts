@@ -261,7 +261,7 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
     });
   });
 
-  test('the metrics have names and labels of their own, and gauges that are zero when all has ended', async () => {
+  test('the metrics have their own names and labels, and gauges that are zero when all has ended', async () => {
     await reader.forceFlush();
     const { metrics } = measured.getMetrics().at(-1)!.scopeMetrics[0]!;
     const all = new Map(metrics.map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints]));
@@ -280,7 +280,7 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
     for (const { value } of all.get('fairlock.held')!) expect(value).toBe(0);
   });
 
-  test('losses are counted from 0 on, so that increase() of Prometheus sees the first one', async () => {
+  test('losses are counted from 0 on, so increase() of Prometheus sees the first one', async () => {
     await reader.forceFlush();
     const { metrics } = measured.getMetrics().at(-1)!.scopeMetrics[0]!;
     const lost = metrics.find(({ descriptor }) => descriptor.name === 'fairlock.lost');

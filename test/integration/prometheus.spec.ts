@@ -94,7 +94,7 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
     expect(valueOf(all, 'fairlock_oldest_wait_seconds')).toBe(oldest);
   });
 
-  test('count losses from 0 on, so that increase() of Prometheus sees the first one', async () => {
+  test('count losses from 0 on, so increase() of Prometheus sees the first one', async () => {
     const losses = async (group: string): Promise<number | undefined> =>
       (await scrape()).get(`fairlock_lost_total{lock="${group}"}`);
     expect(await losses('other')).toBe(0);

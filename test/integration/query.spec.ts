@@ -176,7 +176,7 @@ describe('query over all processes', () => {
     await lock.release();
   });
 
-  test('fails with a typed error when Redis is away', async () => {
+  test('fails with a typed error when Redis is unreachable', async () => {
     const away = await clients.start('redis://127.0.0.1:1');
     await expect(away.service.query()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });

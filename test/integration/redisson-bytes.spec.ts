@@ -166,7 +166,7 @@ describe('the wire format of Redisson', () => {
     expect(await ask('t3', { tries: true })).toMatchObject({ status: 'busy', blocker: 't2' });
   });
 
-  test('a head that is served later than its deadline allows for moves the deadlines of the others on, so that the next has its whole wait', async () => {
+  test('a head that is served later than its deadline allows for moves the deadlines of the others on: the next has its whole wait', async () => {
     await line('t2', 't3', 't4');
     const second = await deadlineOf('t2');
     wire.clientTime = second - 10_000; // its turn was to come 290 s before

@@ -76,7 +76,7 @@ describe('messages and connections of the redisson store, when things go wrong',
     expect(watch.stop()).toBeLessThan(SLACK); // the next look would be seconds later
   });
 
-  test('a subscriber that gets no answers any more is found by the next waiter, and made anew', async () => {
+  test('a subscriber that no longer gets answers is found by the next waiter, and replaced', async () => {
     const waiting = await scene.client({ lockWatchdogTimeout: LONG_LEASE });
     const other = await scene.client({ redis: scene.server.url });
     const silent = scene.proxy.rule({ match: ({ name }) => name === 'subscribe', reply: 'lost' });

@@ -57,7 +57,7 @@ describe('a server in trouble', () => {
     }
   });
 
-  test('whose address cannot be one, or whose client has given up: requests fail at once, and say so', async () => {
+  test('whose address is invalid, or whose client has given up: requests fail immediately, and say so', async () => {
     const { service } = await clients.start({ host: '127.0.0.1', port: 70_000 });
     const { details } = await refusal(service.acquire('a'));
     expect(details).toMatch(/has ended and does not reconnect \(.*70000/);
@@ -79,7 +79,7 @@ describe('a server in trouble', () => {
     expect(closing.stop()).toBeLessThan(2 * commandTimeout + SLACK);
   });
 
-  test('that is away while clients of the application queue commands: closing ends what was asked', async () => {
+  test('that is unreachable while clients of the application queue commands: closing ends what was asked', async () => {
     const server = await startRedisServer();
     const made: Redis[] = [];
     const client = await clients.start(() => {
@@ -101,7 +101,7 @@ describe('a server in trouble', () => {
     for (const user of made) user.disconnect();
   });
 
-  describe('of its own', () => {
+  describe('that this test controls', () => {
     let server: RedisServer;
     let admin: Redis;
     beforeAll(async () => {

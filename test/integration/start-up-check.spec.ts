@@ -32,7 +32,7 @@ describe('at start an operator is told', () => {
     return server.url.replace('redis://', 'redis://lock:secret@');
   };
 
-  test('nothing, and at once, where it is closed while it starts', async () => {
+  test('nothing, and immediately, if it is closed while it starts', async () => {
     const said: string[] = [];
     const store = new RedisLockStore({
       redis: server.url,

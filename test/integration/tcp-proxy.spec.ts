@@ -70,7 +70,7 @@ describe('the TCP proxy in front of Redis', () => {
     expect(await (await client()).ping()).toBe('PONG');
   });
 
-  test('accepts and closes at once', async () => {
+  test('accepts and closes immediately', async () => {
     const heal = proxy.acceptAndClose();
     await expect(client()).rejects.toThrow();
     heal();

@@ -186,7 +186,7 @@ describe('the watchdog', () => {
   });
 
   test.each([1, 2, 3, 5])(
-    'grants a leaseTime of %i ms, refuses it, or says that it is over already, each time after a few commands',
+    'grants a leaseTime of %i ms, refuses it, or says that it has already elapsed, each time after a few commands',
     async (leaseTime) => {
       const client = await clients.start(proxy.url);
       let commands = 0;
@@ -203,7 +203,7 @@ describe('the watchdog', () => {
     },
   );
 
-  test('refuses a leaseTime that is over before its grants are received, after a few commands', async () => {
+  test('refuses a leaseTime that elapses before its grants are received, after a few commands', async () => {
     const client = await clients.start(proxy.url);
     await (await client.service.acquire('tiny')).release();
     const heal = proxy.disturb({ delay: 60 }, { direction: 'toClient' });

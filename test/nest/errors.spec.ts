@@ -251,7 +251,7 @@ describe('the filters of an application', () => {
     expect(await pay(web)).toEqual(CAUGHT);
   });
 
-  test("with filter: false and none of its own, Nest's answers 423 without any name", async () => {
+  test("with filter: false and no other filter, Nest's answers 423 without any name", async () => {
     const web = await webApp('express', { controllers: [UsersController] }, { filter: false });
     expect(await pay(web)).toEqual([423, { statusCode: 423, message: 'The lock is busy.' }]);
   });
@@ -277,7 +277,7 @@ test('a gateway with filter: false tells its client of an internal error only', 
 });
 
 describe('a microservice', () => {
-  test('answers with the status and logs nothing, without a filter or a decorated parameter of its own', async () => {
+  test('answers with the status and logs nothing, without its own filter or decorated parameter', async () => {
     const recorder = new Recorder();
     const module = await Test.createTestingModule({
       imports: [FairLockModule.forRoot({ store: 'memory' })],

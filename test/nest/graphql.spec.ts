@@ -72,7 +72,7 @@ describe.each(PLATFORMS)('a GraphQL resolver on %s', (platform) => {
     expect(await answer).toEqual({ data: { [name]: '1 order:1' } });
   });
 
-  test.each(['below', 'twoDown'])('whose client goes away in line leaves the line (%s)', async (name) => {
+  test.each(['below', 'twoDown'])('whose client disconnects in line leaves the line (%s)', async (name) => {
     await using _lock = await web.locks.acquire('order:1');
     const client = leavingClient(`${web.url}/graphql`, query(`{ ${name}(id: "1") }`));
     await waiting(web.locks, 'order:1', 1);

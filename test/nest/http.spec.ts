@@ -181,7 +181,7 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     expect(log).toEqual(['a in', 'a out', 'b in', 'b out', 'c in', 'c out']);
   });
 
-  test('answers with its own errors as ever', async () => {
+  test('still answers with its own errors', async () => {
     const answer = await get('conflict');
     expect([answer.status, answer.body]).toEqual([
       409,
@@ -190,7 +190,7 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     expect(await web.locks.isLocked('OrdersController.conflict')).toBe(false);
   });
 
-  test('answers 423 when the wait is over and 503 when the line is full, without any filter', async () => {
+  test('answers 423 when waitTime has elapsed and 503 when the line is full, without any filter', async () => {
     await using _lock = await web.locks.acquire('busy');
     expect((await get('busy')).status).toBe(423);
     expect((await get('full')).status).toBe(503);
@@ -205,7 +205,7 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     expect((await get('nowhere')).status).toBe(404);
   });
 
-  test('whose client goes away in line leaves the line', async () => {
+  test('whose client disconnects in line leaves the line', async () => {
     const lock = await web.locks.acquire('order:1');
     const client = leavingClient(`${web.url}/orders/slow/1?by=gone`);
     const stays = get('slow/1?by=stays');
@@ -218,7 +218,7 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     expect(log).toEqual(['stays in', 'stays out']);
   });
 
-  test('whose client goes away leaves a line two services down, also after a body was read', async () => {
+  test('whose client disconnects leaves a line two services down, even after a body was read', async () => {
     await using lock = await web.locks.acquire('deep:1');
     const client = leavingClient(`${web.url}/orders/deep/1`, {
       method: 'POST',
@@ -262,7 +262,7 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     expect(warn).not.toHaveBeenCalled();
   });
 
-  test('whose client goes away while it holds runs to its end', async () => {
+  test('whose client disconnects while it holds runs to its end', async () => {
     const gone = noticed(web.app);
     const client = leavingClient(`${web.url}/orders/slow/1?by=gone`);
     await held(web.locks, 'order:1');
@@ -277,7 +277,7 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
 describe.each(PLATFORMS)(
   'a request on %s whose client has gone before it reaches its handler',
   (platform) => {
-    test.each([1, 2])('does not join a line any more, also as number %i of its connection', async (count) => {
+    test.each([1, 2])('does not join a line, even as number %i of its connection', async (count) => {
       const ended: Promise<unknown>[] = [];
       @Controller()
       class Late {

@@ -179,7 +179,7 @@ describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
     await answer;
   });
 
-  test('leaves the line when its client goes away', async () => {
+  test('leaves the line when its client disconnects', async () => {
     await using _lock = await web.locks.acquire('cart:1');
     const client = leaving('slow/1');
     await waiting(web.locks, 'cart:1', 1);
@@ -269,7 +269,7 @@ describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
       await app.app.close();
     });
 
-    test('leaves the line when its client goes away', async () => {
+    test('leaves the line when its client disconnects', async () => {
       await using _lock = await web.locks.acquire('cart:1');
       const client = leaving('raw/1');
       await waiting(web.locks, 'cart:1', 1);
@@ -295,11 +295,11 @@ test('an interceptor that was made by new says how Nest makes it', async () => {
   );
 });
 
-test('a malformed template of an interceptor is refused at once', () => {
+test('a malformed template of an interceptor is refused immediately', () => {
   expect(() => FairLockInterceptor.for('cart:<0>')).toThrow(LockKeyError);
 });
 
-test('an option of an interceptor that does not exist is refused at once', () => {
+test('an unknown option of an interceptor is refused immediately', () => {
   expect(() => FairLockInterceptor.for('cart', { timeout: 3 } as object)).toThrow(
     "Unknown FairLockInterceptor option 'timeout'. The options are: waitTime, leaseTime,",
   );

@@ -139,7 +139,7 @@ describe('a listener whose promise nobody catches', () => {
     expect(errors).toEqual([]);
   });
 
-  test('still rejects with the errors of its own code', async () => {
+  test('still rejects with errors from its own code', async () => {
     await expect(module.get(EventEmitter2).emitAsync('failed')).rejects.toThrow('a bug');
   });
 });

@@ -192,7 +192,7 @@ describe('FairLockModule', () => {
   });
 
   test.each(['an application', 'an application context'])(
-    'whose options would be made for each request, each with locks of its own, stops the boot of %s',
+    'whose options would be made for each request, each with its own locks, stops the boot of %s',
     async (kind) => {
       const useFactory = (): FairLockModuleOptions => ({ store: 'memory' });
       const imports = [FairLockModule.forRootAsync({ inject: [REQUEST], useFactory }), OrdersModule];
@@ -296,7 +296,7 @@ describe('FairLockModule', () => {
     }
   });
 
-  test('refuses a name that is none', () => {
+  test('refuses an invalid name', () => {
     expect(() => FairLockModule.forRoot({ name: '' })).toThrow(LockConfigurationError);
   });
 
@@ -314,7 +314,7 @@ describe('FairLockModule', () => {
     await module.close();
   });
 
-  test('boots and closes while Redis is away, and says so', async () => {
+  test('boots and closes while Redis is unreachable, and says so', async () => {
     const recorder = new Recorder();
     // A busy machine may take a while to refuse the connection, which is what the warning tells.
     const redis = { redis: 'redis://u:s3cret@127.0.0.1:1', commandTimeout: 1_000 };
@@ -336,7 +336,7 @@ describe('FairLockModule', () => {
   });
 
   test.each(['onModuleInit', 'onApplicationBootstrap'])(
-    'has connected nothing where the boot fails in %s, so that the process can end',
+    'leaves no connection open if the boot fails in %s, so the process can end',
     async (hook) => {
       await using server = await listener();
       const fails = {
@@ -356,7 +356,7 @@ describe('FairLockModule', () => {
     },
   );
 
-  test.each(['before', 'while'])('says nothing where it is closed %s it starts', async (when) => {
+  test.each(['before', 'while'])('logs nothing if it is closed %s it starts', async (when) => {
     await using server = await listener();
     const recorder = new Recorder();
     const imports = [FairLockModule.forRoot({ redis: `redis://127.0.0.1:${server.port}` })];

@@ -44,7 +44,7 @@ describe('an application that closes', () => {
     await granted.release();
   });
 
-  test('leaves the lines it stands in, at once', async () => {
+  test('leaves its lines immediately', async () => {
     const locks = staying.get(FairLockService);
     const lock = await locks.acquire('order:2');
     const refused = expect(closing.get(FairLockService).acquire('order:2')).rejects.toMatchObject({

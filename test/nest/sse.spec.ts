@@ -59,7 +59,7 @@ describe.each(PLATFORMS)('an SSE stream on %s', (platform) => {
     await free(web.locks, 'feed:1');
   });
 
-  test('holds its lock until its client goes away', async () => {
+  test('holds its lock until its client disconnects', async () => {
     const client = leavingClient(`${web.url}/feed/1`);
     await flowing();
     client.leave();
@@ -67,7 +67,7 @@ describe.each(PLATFORMS)('an SSE stream on %s', (platform) => {
     expect(source.observed).toBe(false);
   });
 
-  test('waits for the one before it, and leaves the line when its client goes away', async () => {
+  test('waits for the one before it, and leaves the line when its client disconnects', async () => {
     const first = leavingClient(`${web.url}/feed/1`);
     await held(web.locks, 'feed:1');
     const second = leavingClient(`${web.url}/feed/1`);
@@ -88,7 +88,7 @@ describe.each(PLATFORMS)('app.close() on %s', (platform) => {
   const AFTER_DRAIN = 1_000;
   const DRAIN = 2_000;
 
-  test('sends those in line away at once, ends streams after the drain time, and is done soon after', async () => {
+  test('refuses those in line immediately, ends streams after the drain time, and completes soon after', async () => {
     source = new Subject();
     const web = await webApp(platform, { controllers: [FeedController] }, { drainTimeout: DRAIN });
     const stream = ask(`${web.url}/feed/1`);

@@ -27,7 +27,7 @@ class ReadyController {
 class HealthModule {}
 
 describe('the health indicator of nestjs-fair-lock/terminus', () => {
-  test('is up, degraded while no message arrives, and down while Redis is away', async () => {
+  test('is up, degraded while no message arrives, and down while Redis is unreachable', async () => {
     const proxy = await TcpProxy.start(redisUrl());
     const lock = { redis: proxy.url, keyPrefix: uniquePrefix(), commandTimeout: 1_000 };
     const testing = await Test.createTestingModule({
@@ -61,7 +61,7 @@ describe('the health indicator of nestjs-fair-lock/terminus', () => {
     await proxy.close();
   });
 
-  test('needs no registration without a name where it is given another one, and says so where it is not', async () => {
+  test('does not need a default registration if it is given a named one, and says so if it is not', async () => {
     const imports = [FairLockModule.forRoot({ name: 'billing', store: 'memory' }), FairLockTerminusModule];
     const module = await Test.createTestingModule({ imports }).compile();
     const indicator = module.get(FairLockHealthIndicator);

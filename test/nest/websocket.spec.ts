@@ -128,7 +128,7 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
     await free(web.locks, 'stream');
   });
 
-  test('whose handler of a connection gets no lock says so, and does not end the process', async () => {
+  test('logs that the handler of a connection did not get the lock, and does not end the process', async () => {
     await using _lock = await web.locks.acquire('presence');
     errors = [];
     const other = new WebSocket(web.url.replace('http', 'ws'));
@@ -140,7 +140,7 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
     other.terminate();
   });
 
-  test('answers a busy lock as an exception event, without a filter of its own', async () => {
+  test('answers a busy lock as an exception event, without its own filter', async () => {
     await using _lock = await web.locks.acquire('busy');
     const answered = answer();
     send('busy', '');

@@ -41,4 +41,21 @@ describe('the server program that the tests start', () => {
     process.env['REDIS_SERVER'] = chosen;
     await expect(redisServerBinary()).resolves.toBe(chosen);
   });
+
+  /** Only root can keep Debian's scripts from starting a service. */
+  const asRoot = process.getuid?.() === 0 ? test : test.skip;
+
+  asRoot('is the one that apt-get installs, if there is none on the PATH and root asks for it', async () => {
+    const bin = folderWith('apt-get');
+    const server = join(bin, 'redis-server');
+    const script = `case "$*" in *" install "*) printf '' > ${server}; /bin/chmod +x ${server} ;; esac`;
+    writeFileSync(join(bin, 'apt-get'), `#!/bin/sh\n${script}\n`);
+    onlyPath(bin);
+    await expect(redisServerBinary()).resolves.toBe(server);
+  });
+
+  test('is missing if there is none on the PATH and it cannot be installed: the error says what to install', async () => {
+    onlyPath(folderWith('node'));
+    await expect(redisServerBinary()).rejects.toThrow('Please install Redis 6.2 or newer.');
+  });
 });

@@ -112,7 +112,7 @@ export interface LockSnapshot {
   readonly limit?: number;
   /** In the order in which they will be served; at most the first 1,000. */
   readonly waiters: readonly LockWaiter[];
-  /** How many wait in all. */
+  /** How many wait in all. Calls that were granted together with the holder, which runs before them in the same process, are not counted. */
   readonly queueLength: number;
 }
 

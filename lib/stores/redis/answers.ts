@@ -1,6 +1,6 @@
 import type { Instant } from '../../core/port/lease.js';
 
-/** So many are kept: an acquire of a neighbour may be answered while the message is under way. */
+/** How many are kept: an acquire of a neighbour may be answered while the message is under way. */
 const MOST = 4;
 
 interface Answer {

@@ -11,7 +11,7 @@ interface Named {
   readonly waiting: readonly Request[];
 }
 
-/** A heartbeat names so many of those that wait, in turn. */
+/** How many of those that wait one heartbeat names, in turn. */
 const MOST_NAMED = 100;
 
 const GONE = 'Redis no longer has its grant: the lease expired, it was released by force, or data was lost';
@@ -21,7 +21,7 @@ const HOLDS: readonly State[] = ['held', 'confirming'];
 export class Beats {
   /** When to call because requests wait (monotonic). */
   private callAt = Infinity;
-  /** How many of those that wait are to be named without delay, because Redis may have lost them. */
+  /** How many of those that wait should be named without delay, because Redis may have lost them. */
   private unchecked = 0;
   private named: Named | undefined;
 

@@ -31,7 +31,7 @@ export interface LockCore {
   held(): Request[];
   /** Lets the client call `sendAsks` when this turn of the event loop has ended. */
   askSoon(): void;
-  /** Sends what is to be asked for. */
+  /** Sends the requests that ask now. */
   sendAsks(): void;
   /** A command is under way until `ended` is called. */
   sent(): void;
@@ -49,10 +49,10 @@ export interface LockCore {
   /** Ends a request without the lock. */
   end(request: Request, why: Why | Error, blocker?: LockTimeoutError['blockedBy']): void;
   /**
-   * The request is over: Redis passes its lock or place on. Resolves when that is answered, or was not for one command timeout; it is
+   * The request has ended: Redis passes its lock or place on. Resolves when that is answered, or was not for one command timeout; it is
    * repeated until then, or until the lease has expired.
    *
-   * @param fixed the lease of the request, ms, if it has one of its own
+   * @param fixed the lease of the request, ms, if it has its own
    */
   done(id: string, how?: How, answered?: (reply: Reply) => void, fixed?: number): Promise<void>;
   idOf(sequence: number): string;

@@ -13,9 +13,9 @@ import type { Replicas, Replicated } from './replicas.js';
 import { readMessage, type Reply } from './reply.js';
 import { termsOf } from './terms.js';
 
-/** One heartbeat names so many locks at most, so that its script blocks Redis for a fraction of a millisecond. */
+/** The most locks that one heartbeat names: few enough to block Redis for a fraction of a millisecond only. */
 const MOST_LOCKS = 32;
-/** After a heartbeat that Redis will go on to refuse, the next follows in so many ms. */
+/** After a heartbeat that Redis will go on to refuse, the next follows in this many ms. */
 const LASTING = { retryAfter: 1_000 };
 
 interface Beaten {
@@ -40,7 +40,7 @@ interface Parts {
   readonly listening: () => Promise<void> | undefined;
   /** Whether Redis cannot count the channel of this client. */
   readonly isUncounted: () => boolean;
-  /** A message did not come that should have: if none does, the subscription is to be made anew. */
+  /** A message did not come that should have: if none does, the subscription should be made anew. */
   readonly missedMessage: () => void;
 }
 

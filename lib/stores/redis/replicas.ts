@@ -39,14 +39,14 @@ export interface ReplicasOptions extends WaitOptions {
 interface Item {
   /** Sends it now. Resolves when it was answered or has failed; never rejects. */
   send(runner: ScriptRunner): Promise<void>;
-  /** The batch is over. `replicas`: how many have what was written before its WAIT; undefined: not known. */
+  /** The batch has ended. `replicas`: how many have what was written before its WAIT; undefined: not known. */
   done(replicas: number | undefined): void;
 }
 
 /**
  * Commands that count only when enough replicas have what they wrote (docs/replication.md).
  *
- * WAIT covers the writes of its own connection, and blocks that connection. So this connection carries nothing else. While a
+ * WAIT covers the writes of the connection that sends it, and blocks that connection. So this connection carries nothing else. While a
  * WAIT is under way, further commands are gathered; then they go out together, followed by one WAIT.
  */
 export class Replicas {
@@ -99,7 +99,7 @@ export class Replicas {
    * Sends a command and waits for the replicas. Repeats it until both it and its WAIT are answered, or `deadline`
    * (monotonic) has passed. The command must be idempotent.
    *
-   * @param onAnswer is called with the answer at once, before replicas have it
+   * @param onAnswer is called with the answer immediately, before replicas have it
    * @throws CommandFailure when it was not answered in time
    */
   confirm<T>(
@@ -150,7 +150,7 @@ export class Replicas {
 
   private gather(item: Item): void {
     this.gathered.push(item);
-    // Not at once, so that all commands of one turn of the event loop go out together.
+    // Not immediately, so all commands of one turn of the event loop go out together.
     if (!this.busy) {
       this.busy = true;
       setImmediate(() => void this.work());

@@ -4,7 +4,7 @@ import type { Wait, WaitLine } from '../../core/port/wait.js';
 import type { Ask, How } from './commands.js';
 
 /**
- * - `asking`: its acquire is to be sent, or not answered yet
+ * - `asking`: its acquire has to be sent, or is not answered yet
  * - `waiting`: Redis has told its place in line
  * - `next`: granted in a batch of this client; it has its turn when those before it have ended (rule 9)
  * - `confirming`: granted, and the replicas are still to confirm it
@@ -93,7 +93,7 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
     return this.wait.leaseTime;
   }
 
-  /** How it ends if a copy of its acquire may still be under way, which is to do nothing then (rule 8). */
+  /** How it ends if a copy of its acquire may still be under way, which should do nothing then (rule 8). */
   get mark(): How | undefined {
     return this.isCopied ? { how: 'mark', about: this.about } : undefined;
   }

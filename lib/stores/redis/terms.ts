@@ -1,7 +1,7 @@
 import type { LockRequest, Share } from '../../core/port/lock-store.js';
 
 /**
- * How a request is to hold the lock, as its name in Redis says it (scripts/includes/terms.lua): empty for a usual one, or `r` for a
+ * How a request should hold the lock, as its name in Redis says it (scripts/includes/terms.lua): empty for a usual one, or `r` for a
  * reader or `p<weight>/<permits>`, then `f<ms>` if its lease is fixed, `a` if it joins no batch, and `u` if Redis cannot count the channel
  * of its client.
  */

@@ -162,7 +162,7 @@ describe('a process that does not answer as this version does', () => {
     await stranger.subscribe(channel('stranger'));
   }
 
-  test('a report that cannot be read is a problem of its own, and the rest is shown', async () => {
+  test('a report that cannot be read is listed as a problem, and the rest is shown', async () => {
     await peers.start('order:1');
     await strangerReports('{"clientId":"stranger","locks":7}');
     const { status, out } = await runCli(redisUrl(), 'ls', '--timeout', String(SOON), '--prefix', prefix);

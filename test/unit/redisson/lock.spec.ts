@@ -92,7 +92,7 @@ describe('a lock of the redisson store', () => {
     });
   });
 
-  describe('what comes when a request is over', () => {
+  describe('what comes after a request has ended', () => {
     test('a grant under way is not entered, but given back (R10)', async () => {
       const wait = lock.request('a');
       wait.abort();

@@ -187,7 +187,7 @@ describe('the diagnostics channels', () => {
 });
 
 describe('what takes long', () => {
-  it('is warned of once each, with the holder at that moment', async () => {
+  it('triggers one warning each, with the holder at that moment', async () => {
     const slow = bench({ slowWait: 20, slowHold: 60 });
     const lock = await slow.service.acquire('order:1', { label: 'Orders.ship' });
     const waits = [
@@ -210,7 +210,7 @@ describe('what takes long', () => {
     await slow.engine.close();
   });
 
-  it('is not warned of as a hold when the lock was lost', async () => {
+  it('triggers no warning about its hold when the lock was lost', async () => {
     const slow = bench({ slowHold: 20 });
     const lost = await slow.service.acquire('lost');
     const held = await slow.service.acquire('held');
@@ -228,7 +228,7 @@ describe('what takes long', () => {
     await slow.engine.close();
   });
 
-  it('is warned of also if it gives up before it counts as slow, once for each lock and at most every 10 s', async () => {
+  it('triggers a warning even if it gives up before it counts as slow, once for each lock and at most every 10 s', async () => {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
     try {
       const slow = bench({ slowWait: 10_000 });
@@ -254,7 +254,7 @@ describe('what takes long', () => {
     }
   });
 
-  it('is not warned of where that is switched off', async () => {
+  it('triggers no warning where that is switched off', async () => {
     const lock = await b.service.acquire('k');
     await rejection(b.service.acquire('k', { waitTime: 50 }));
     await lock.release();

@@ -32,7 +32,7 @@ const fakeTime = (): unknown =>
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
 
 describe('lead', () => {
-  it('returns at once, and leads when it has the lock', async () => {
+  it('returns immediately, and leads when it has the lock', async () => {
     const leadership = lead('k', untilTold);
     expect([leadership.state, leadership.isLeader]).toEqual(['following', false]);
     await settle();
@@ -121,7 +121,7 @@ describe('lead', () => {
     await leadership.stop();
   });
 
-  it('waits without end: no maxQueue, no maxHold, no client that goes away', async () => {
+  it('waits forever: no maxQueue, no maxHold, no client that disconnects', async () => {
     const gone = new AbortController();
     const first = lead('k', untilTold);
     const second = forClientOf(gone.signal, () => lead('k', untilTold));
@@ -158,7 +158,7 @@ describe('lead', () => {
     expect(b.store.log).toEqual([]);
   });
 
-  it('refuses at once what is no key, several keys, and what is no function', () => {
+  it('refuses immediately what is not a key, several keys, and what is not a function', () => {
     for (const key of [undefined, ['k', 'l']]) {
       expect(() => lead(key as unknown as string, untilTold)).toThrow(LockKeyError);
     }
@@ -327,7 +327,7 @@ describe('stop', () => {
     expect(b.store.acquires).toBe(1);
   });
 
-  it('leaves the line at once', async () => {
+  it('leaves the line immediately', async () => {
     b = bench();
     const holder = await b.engine.service.acquire('k');
     const leadership = lead('k', untilTold);
@@ -429,7 +429,7 @@ describe('a shutdown', () => {
     expect(b.warnings).toHaveLength(1);
   });
 
-  it('lets nobody stand any more', async () => {
+  it('accepts no more candidates', async () => {
     b.engine.beginShutdown();
     const leadership = lead('k', untilTold);
     await settle();

@@ -111,7 +111,7 @@ describe('with a second copy of the package in the process', () => {
     expect(new LockTimeoutError('k', 5)).toBeInstanceOf(other.LockTimeoutError);
   });
 
-  test('a class that an application derives has instances of its own only', () => {
+  test('a class that an application derives has only its own instances', () => {
     class Derived extends LockTimeoutError {}
     expect(new Derived('k', 5)).toBeInstanceOf(Derived);
     expect(new Derived('k', 5)).toBeInstanceOf(LockTimeoutError);

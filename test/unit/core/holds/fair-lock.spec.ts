@@ -241,7 +241,7 @@ describe('a handle that is garbage-collected', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
 
-  it('without a release causes one warning, with the place of its call, unless its hold ends by itself', async () => {
+  it('without a release causes one warning, with the place of its call, unless its hold ends on its own', async () => {
     const { service, store, warnings } = b;
     const kept = await service.acquire('kept');
     const forget = async (): Promise<void> => {

@@ -27,7 +27,7 @@ describe('maxHold', () => {
     await lock.release();
   });
 
-  it('loses the lock at once where a lease has no end, so that a hung section cannot hold for ever', async () => {
+  it('loses the lock immediately where a lease has no end, so a hung section cannot hold it forever', async () => {
     const hung = deferred();
     const section = b.service.withLock('k', () => hung.promise, { maxHold: 10 });
     await (await b.service.acquire('k')).release();
@@ -66,14 +66,14 @@ describe('maxHold', () => {
     await lock.release();
   });
 
-  it('is over when the lock is lost', async () => {
+  it('ends when the lock is lost', async () => {
     const lock = await b.service.acquire('k', { maxHold: 60_000 });
     b.store.lose('k');
     expect(leftovers(b.engine)).toMatchObject({ timed: 0 });
     await lock.release();
   });
 
-  it('is over when the lock is released, and that of a nested request has no effect', async () => {
+  it('ends when the lock is released, and that of a nested request has no effect', async () => {
     await b.service.withLock(
       'k',
       async () => {

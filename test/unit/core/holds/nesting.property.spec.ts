@@ -287,7 +287,7 @@ describe('any tree of nested, parallel, forgotten and detached sections', () => 
     );
   });
 
-  it('of endless waits ends: a wait that could last for ever is refused', async () => {
+  it('of endless waits ends: a wait that could last forever is refused', async () => {
     const keys = ['a', 'b', 'c'];
     const endless = { waitTime: [Infinity], reentrant: [false, true] };
     for (const options of [{ waitTime: [Infinity] }, endless]) {

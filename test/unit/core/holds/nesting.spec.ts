@@ -97,7 +97,7 @@ describe('a request inside a hold on the same key', () => {
     );
   });
 
-  it('never waits behind a writer in line: a nested read is served at once', async () => {
+  it('never waits behind a writer in line: a nested read is served immediately', async () => {
     await b.service.withLock(
       'k',
       async () => {
@@ -168,7 +168,7 @@ describe('a lock that is shared', () => {
     );
   });
 
-  it('takes what the options say for each key that says nothing of its own', async () => {
+  it('uses the options for each key that has none', async () => {
     const one = await b.service.acquire(['a', { key: 'b' }, { key: 'c', permits: 3 }], READ);
     const other = await b.service.tryAcquire(['a', 'b'], READ);
     expect(other).toBeDefined();

@@ -165,7 +165,7 @@ describe('a manual acquire', () => {
     await lock.release();
   });
 
-  it('outside of any section is not reentrant by itself', async () => {
+  it('outside of any section is not reentrant', async () => {
     const lock = await b.service.acquire('k');
     expect(await b.service.tryAcquire('k')).toBeUndefined();
     await lock.release();

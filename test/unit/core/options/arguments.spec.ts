@@ -246,7 +246,7 @@ describe('options', () => {
     expect(asked[1]).not.toHaveProperty('onQueued');
   });
 
-  it('reach the store with a label on one line, so that none can forge a line of a log', async () => {
+  it('reach the store with a label on one line, so nobody can forge a log line', async () => {
     const lock = await b.service.acquire('k', { label: 'Orders\nERROR forged\u2028\u001b[31m' });
     expect((await b.service.inspect('k')).holder?.who).toMatch(
       /\/Orders\\u000aERROR forged\\u2028\\u001b\[31m$/,

@@ -52,7 +52,7 @@ describe('permits, weight and mode', () => {
     );
   });
 
-  it('are refused where one key is to be shared in two ways', async () => {
+  it('are refused if one key is shared in two ways', async () => {
     const twice = /^The lock key "k" appears twice with different sharing options\. List it once\./;
     expect(await refusal({}, ['k', { key: 'k', permits: 2 }])).toMatch(twice);
     expect(

@@ -350,7 +350,7 @@ describe('forceRelease with a token', () => {
     await lock.release();
   });
 
-  it('takes no lock from anybody if an option is misspelt', async () => {
+  it("takes nobody's lock if an option is misspelt", async () => {
     const lock = await b.service.acquire('order:1');
     await expect(b.service.forceRelease('order:1', { tokn: 1 } as object)).rejects.toThrow(
       /^Unknown forceRelease option 'tokn'\. The options are: token, holder\. See /,

@@ -55,7 +55,7 @@ describe('cycles of waits', () => {
     ).toEqual([]);
   });
 
-  test('are none where a flow waits for a branch of its own', () => {
+  test('are none where a flow waits for its own branch', () => {
     expect(findCycles([processOf('one', { holds: ['a'], waits: 'a' })])).toEqual([]);
   });
 

@@ -125,7 +125,7 @@ describe('a lease', () => {
     expect(lease.state).toBe('lost');
   });
 
-  it('tells each listener once, in order, and a late one at once', () => {
+  it('tells each listener once, in order, and a late one immediately', () => {
     const lease = new Lease('k');
     const errors: string[] = [];
     lease.onLost(() => errors.push('first'));
@@ -187,7 +187,7 @@ describe('a lease', () => {
     expect(late.signal.reason).toBe(reason);
   });
 
-  it('that is not to be renewed any more aborts its signal now and is lost at its end', () => {
+  it('whose renewal has stopped aborts its signal now and is lost when it ends', () => {
     const lease = new Lease('k', now(), 1_000);
     const renewingStopped = jest.fn();
     lease.onRenewingStopped(renewingStopped);
@@ -199,7 +199,7 @@ describe('a lease', () => {
     expect(lease.state).toBe('lost');
   });
 
-  it('that is not to be renewed any more and has no end is lost at once', () => {
+  it('whose renewal has stopped and that has no end is lost immediately', () => {
     const lease = new Lease('k');
     lease.stopRenewing('it was held for too long');
     expect(lease.lostError?.why).toBe('it was held for too long');

@@ -13,7 +13,7 @@ describe('a controller that follows a signal', () => {
     expect(listeners(source.signal)).toBe(0);
   });
 
-  it('aborts at once if the signal has aborted already', () => {
+  it('aborts immediately if the signal has already aborted', () => {
     const follower = new AbortController();
     follow(AbortSignal.abort('why'), follower);
     expect(follower.signal.reason).toBe('why');

@@ -134,7 +134,7 @@ describe('onQueued', () => {
   });
 });
 
-describe('what the module does by itself', () => {
+describe('what the module does on its own', () => {
   it('is told to the store in no request', async () => {
     const seen: [string, string | undefined][] = [];
     const note = (call: string): void => void seen.push([call, requests.getStore()]);

@@ -16,7 +16,7 @@ it('two copies of the package share who is asking, and on whose behalf', async (
   await engine.close();
 });
 
-it('what copies of the package share has a format version in its name, so that another format shares nothing', () => {
+it('what copies of the package share has a format version in its name, so different formats share nothing', () => {
   const shared = Object.getOwnPropertySymbols(globalThis).flatMap((symbol) => Symbol.keyFor(symbol) ?? []);
   const names = shared.filter((name) => name.startsWith('nestjs-fair-lock:'));
   expect(names).toEqual(expect.arrayContaining([expect.stringMatching(/^nestjs-fair-lock:flow:/)]));

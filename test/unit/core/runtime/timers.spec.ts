@@ -74,7 +74,7 @@ describe('the heap of timers', () => {
     expect(timers.size).toBe(0);
   });
 
-  it('takes nothing any more once it has stopped', () => {
+  it('takes nothing once it has stopped', () => {
     const timers = new Timers();
     timers.stop();
     timers.schedule(
@@ -114,7 +114,7 @@ describe('the heap of timers', () => {
     expect(called).toEqual([10, 15, 15, 15, 15, 20, 30]);
   });
 
-  it('works off what is due in slices, so that a burst does not block the event loop', async () => {
+  it('handles what is due in slices, so a burst does not block the event loop', async () => {
     jest.useRealTimers();
     const timers = new Timers();
     const due = performance.now() + 5;

@@ -18,7 +18,7 @@ afterEach(async () => {
   await b.engine.close();
 });
 
-describe('a request that goes away', () => {
+describe('a request whose client disconnects', () => {
   const pay = (): Promise<void> => b.service.withLock('k', () => undefined);
   const handler = async (): Promise<void> => {
     await settle();

@@ -10,7 +10,7 @@ afterEach(async () => {
 });
 
 describe('an endless wait', () => {
-  it('inside a hold on another key is refused, because two flows in opposite order would wait for ever', async () => {
+  it('inside a hold on another key is refused, because two flows in opposite order would wait forever', async () => {
     await b.service.withLock('a', async () => {
       const error = await rejection(b.service.acquire('b', { waitTime: Infinity }));
       expect(error).toBeInstanceOf(LockDeadlockError);
@@ -95,7 +95,7 @@ describe('an endless wait', () => {
     await a.release();
   });
 
-  it('is not refused for a flow that makes the same call for several keys twice at once', async () => {
+  it('is not refused for a flow that makes the same call for several keys twice concurrently', async () => {
     const options = { waitTime: Infinity };
     const stranger = await b.service.acquire('b');
     const calls = [b.service.acquire(['a', 'b'], options), b.service.acquire(['a', 'b'], options)];

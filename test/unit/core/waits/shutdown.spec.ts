@@ -157,7 +157,7 @@ describe('drain', () => {
     expect(await outcome(drained)).toBeUndefined();
   });
 
-  it('resolves at once when nothing is held, and when the drain time is over', async () => {
+  it('resolves immediately when nothing is held, and when the drain time has elapsed', async () => {
     b.engine.beginShutdown();
     expect(await outcome(b.engine.drain())).toBeUndefined();
     b = bench({ drainTimeout: 10 });

@@ -83,7 +83,7 @@ describe('a key template', () => {
   });
 
   test.each(['<>', '<id>', '<0.>', '<.id>', '<0..id>', '<00>', '<-1>', '<1.5e3>'.replace('5', ' '), '< 0>'])(
-    'the placeholder in %j names nothing, and that is said at once',
+    'the placeholder in %j names nothing, which is reported immediately',
     (template) => {
       const parse = () => parseKeyTemplates(template, METHOD_ARGUMENTS, PLACE);
       expect(parse).toThrow(LockKeyError);
@@ -92,7 +92,7 @@ describe('a key template', () => {
   );
 
   test.each(['<0', '0>', '<<0>>', 'a > b', '<0>>', '<a<0>'])(
-    'unpaired brackets in %j are refused at once',
+    'unpaired brackets in %j are refused immediately',
     (template) => {
       const parse = () => parseKeyTemplates(template, METHOD_ARGUMENTS, PLACE);
       expect(parse).toThrow(/of OrdersService\.pay has an unpaired "<" or ">"/);

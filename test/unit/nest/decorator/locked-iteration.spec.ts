@@ -255,7 +255,7 @@ describe('a locked async generator', () => {
     expect(await locks.isLocked('pages:1')).toBe(false);
   });
 
-  test('refuses what is no AsyncIterable', async () => {
+  test('refuses what is not an AsyncIterable', async () => {
     await expect(all(pages.noIterable('1') as AsyncIterable<unknown>)).rejects.toThrow(
       '@FairLocked on Pages.noIterable: the method returned something that cannot be locked: it is not an AsyncIterable.',
     );
@@ -320,7 +320,7 @@ describe('a locked async generator', () => {
     await steps.return(undefined);
   });
 
-  test('ends when the drain time of a shutdown is over', async () => {
+  test('ends when the drain time of a shutdown has elapsed', async () => {
     const short = await nestWith([Pages], { drainTimeout: 50 });
     const other = short.module.get(Pages);
     const steps = other.relaxed('1');

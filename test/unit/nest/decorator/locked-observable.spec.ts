@@ -140,7 +140,7 @@ describe('a locked method that returns an Observable', () => {
     expect(received).toEqual(['a', 'complete']);
   });
 
-  test('holds it until it fails, and passes the very error on', async () => {
+  test('holds it until it fails, and passes on the error itself', async () => {
     const { received } = listen(feeds.feed('1'));
     await observed();
     const error = new TypeError('its own');
@@ -171,7 +171,7 @@ describe('a locked method that returns an Observable', () => {
     await free(locks, 'feed:1');
   });
 
-  test('serves subscriptions in their order, each with a lock of its own', async () => {
+  test('serves subscriptions in order, each with its own lock', async () => {
     const stream = feeds.feed('1');
     const first = listen(stream);
     await observed();
@@ -196,7 +196,7 @@ describe('a locked method that returns an Observable', () => {
     expect([received, feeds.log]).toEqual([[], []]);
   });
 
-  test('gives the lock back that was granted in the very moment of unsubscribing', async () => {
+  test('releases a lock that was granted in the moment of unsubscribing', async () => {
     const lock = await locks.acquire('feed:1');
     const { subscription } = listen(feeds.feed('1'));
     await waiting(locks, 'feed:1', 1);
@@ -211,7 +211,7 @@ describe('a locked method that returns an Observable', () => {
     expect(await within(firstValueFrom(feeds.nested('1')), SOON, 'a nested call')).toBe('held 2 times');
   });
 
-  test('has given the lock back when its end is received', async () => {
+  test('has released the lock when its end is received', async () => {
     const { promise, resolve } = deferred<unknown>();
     feeds.nested('1').subscribe({ complete: () => resolve(locks.current()) });
     expect(await promise).toBeUndefined();
@@ -224,12 +224,12 @@ describe('a locked method that returns an Observable', () => {
     await free(locks, 'feed:1');
   });
 
-  test('gives the lock back when the method throws before there is a stream', async () => {
+  test('releases the lock when the method throws before there is a stream', async () => {
     await expect(lastValueFrom(feeds.throws('1'))).rejects.toThrow('before there is a stream');
     await free(locks, 'feed:1');
   });
 
-  test('refuses what is no Observable', async () => {
+  test('refuses what is not an Observable', async () => {
     await expect(lastValueFrom(feeds.noStream('1') as Observable<unknown>)).rejects.toThrow(
       '@FairLocked on Feeds.noStream: the method returned something that cannot be locked: it is not an Observable.',
     );
@@ -275,7 +275,7 @@ describe('a locked method that returns an Observable', () => {
     );
   });
 
-  test('ends when the drain time of a shutdown is over', async () => {
+  test('ends when the drain time of a shutdown has elapsed', async () => {
     const short = await nestWith([Feeds], { drainTimeout: 50 });
     const other = short.module.get(Feeds);
     const ended = deferred<unknown>();
@@ -288,7 +288,7 @@ describe('a locked method that returns an Observable', () => {
     await closed;
   });
 
-  test('does not begin when its lock is over before it could begin', async () => {
+  test('does not begin if its lock was lost before it could begin', async () => {
     let released = 0;
     const lock = {
       run: <T>(code: () => T) => code(),

@@ -148,7 +148,7 @@ describe('a locked method that returns a promise', () => {
     expect(orders.log).toEqual(['a in', 'a out', 'b in', 'b out', 'c in', 'c out']);
   });
 
-  test('runs at once where the key is another', async () => {
+  test('runs immediately if the key is different', async () => {
     const all = [orders.pay({ id: '1' }, 'a'), orders.pay({ id: '2' }, 'b')];
     await orders.hold('3');
     expect(orders.log).toEqual(['a in', 'b in']);
@@ -156,7 +156,7 @@ describe('a locked method that returns a promise', () => {
     await Promise.all(all);
   });
 
-  test('is over only when the lock is given back', async () => {
+  test('settles only after the lock is released', async () => {
     orders.gate.resolve();
     await orders.pay({ id: '1' }, 'a');
     expect(await locks.isLocked('order:1')).toBe(false);
@@ -171,7 +171,7 @@ describe('a locked method that returns a promise', () => {
     expect(await within(orders.outer('1'), SOON, 'a nested call')).toMatchObject({ count: 2 });
   });
 
-  test('passes the very error of the method on, and has given the lock back then', async () => {
+  test('passes on the error of the method itself, after it has released the lock', async () => {
     const error = new TypeError('its own');
     await expect(orders.fail(error)).rejects.toBe(error);
     await expect(orders.fail('not even an error')).rejects.toBe('not even an error');
@@ -249,12 +249,12 @@ describe('a locked method that returns a promise', () => {
       expect(await orders.replaced('a', 1)).toBe('done');
     });
 
-    test('keeps a timeout of its own that happened inside', async () => {
+    test('passes on its own timeout, which happened inside', async () => {
       await expect(orders.timeoutInside()).rejects.toThrow(LockTimeoutError);
     });
   });
 
-  test('tells who is in the way', async () => {
+  test('names who is in the way', async () => {
     const first = orders.pay({ id: '1' }, 'a');
     const second = locks.acquire('order:1', { waitTime: 0 });
     await expect(second).rejects.toMatchObject({
@@ -277,7 +277,7 @@ describe('a locked method that returns a promise', () => {
     await expect(orders.lost()).rejects.toThrow(LockLostError);
   });
 
-  test('that returns an Observable all the same is refused, and the lock is given back', async () => {
+  test('that returns an Observable anyway is refused, and the lock is released', async () => {
     const call = orders.streamInDisguise() as Promise<unknown>;
     await expect(call).rejects.toThrow(LockConfigurationError);
     await expect(call).rejects.toThrow(

@@ -88,7 +88,7 @@ describe('a decorated method that shares its lock', () => {
   };
   const permits = (permits: number, weight = 1) => ({ mode: 'permits', permits, weight });
 
-  test('runs so many calls at a time as there are permits', async () => {
+  test('runs as many calls at a time as there are permits', async () => {
     const calls = [1, 2, 3].map(() => suppliers.call('a'));
     expect(await held(calls, 'api:a')).toEqual([[permits(2), permits(2), 1]]);
   });

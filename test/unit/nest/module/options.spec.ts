@@ -281,7 +281,7 @@ describe('the options', () => {
 });
 
 describe('a wait that a crashed holder would outlast', () => {
-  test('is warned of, where holders can crash', () => {
+  test('triggers a warning where holders can crash', () => {
     expect(adviseOn(resolve({ waitTime: 40_001 }))).toBeUndefined();
     expect(adviseOn(resolve({ waitTime: 40_000 }))).toMatch(
       /^waitTime \(40000 ms\) does not exceed .*\(40000 ms\)/,
@@ -294,7 +294,7 @@ describe('a wait that a crashed holder would outlast', () => {
     expect(adviseOn(resolve({ waitTime: 5, store: 'memory' }))).toBeUndefined();
   });
 
-  test('is not warned of where nobody chose a time: the defaults stay below the patience of proxies', () => {
+  test('triggers no warning where nobody chose a time: the defaults stay below the timeouts of proxies', () => {
     expect(adviseOn(resolve({}))).toBeUndefined();
     expect(adviseOn(resolve({ livenessWindow: 9_999 }))).toBeDefined();
   });

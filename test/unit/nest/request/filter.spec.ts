@@ -64,7 +64,7 @@ describe('the filter', () => {
     },
   );
 
-  test('ends an HTTP answer that has begun, as nothing else can be said any more', () => {
+  test('ends an HTTP response that has begun, because its status can no longer change', () => {
     const response = { headersSent: true, end: jest.fn(), status: jest.fn() };
     new FairLockFilter().catch(new LockShuttingDownError('x'), host('http', response));
     expect(response.end).toHaveBeenCalledTimes(1);

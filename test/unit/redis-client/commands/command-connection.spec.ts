@@ -15,7 +15,7 @@ describe('a connection that is not there', () => {
     expect(waiting).toBe(before);
   });
 
-  test('is closed at once between two attempts to connect, when nothing is left to wait for', async () => {
+  test('is closed immediately between two attempts to connect when nothing is left to wait for', async () => {
     // This process may have sockets of earlier tests.
     const sockets = (): number =>
       process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;

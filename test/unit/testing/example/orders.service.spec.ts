@@ -36,7 +36,7 @@ test('a payment waits for another process', async () => {
   expect(await paying).toBe(100);
 });
 
-test('a payment that gets no lock is not made', async () => {
+test('a payment is not made without the lock', async () => {
   const busy = new LockTimeoutError('order:42', 30_000);
   await expect(locks.failNext('order:42', busy, () => orders.pay('42', 100))).rejects.toThrow(
     LockTimeoutError,

@@ -59,7 +59,7 @@ local function keep(lock, id, value, ms)
   end
 end
 
--- Ends what is over: leases that were not renewed, times for which a lock was kept, and marks. A lock with more fields than one call
+-- Ends what has expired: leases that were not renewed, times for which a lock was kept, and marks. A lock with more fields than one call
 -- looks at is looked at in parts: `scan` says where to go on, `least` is the earliest end so far.
 local function expire(lock)
   if lock.ends > lock.now then

@@ -2,7 +2,7 @@
 
 -- A call looks at this many entries at most, in pages.
 local MOST_ENTRIES, PAGE = 1000, 64
--- So many requests of one client are granted together at most.
+-- How many requests of one client are granted together at most.
 local MOST_TOGETHER = 64
 -- For so long a client that does not listen may stay silent before its requests leave the line, ms.
 local SILENCE = 250
@@ -84,7 +84,7 @@ local function give(lock, name, behind, rank, client, terms, lease)
   return names
 end
 
--- Gives the lock to the head of the line, and on, as long as the head is admitted. Who cannot be reached is passed over (rule 7).
+-- Gives the lock to the head of the line, and on, as long as the head is admitted. Who cannot be reached is skipped (rule 7).
 -- `caller` learns of its grants by the reply, others by a message.
 local function pass(lock, caller)
   local rank, looked, size, isBlocked = 0, 0, 2, false

@@ -30,7 +30,7 @@ local function free()
   holder = nil
 end
 
--- Drops heads whose deadline has passed, and heads without a deadline, which would stay for ever after the sorted set was lost.
+-- Drops heads whose deadline has passed, and heads without a deadline, which would stay forever after the sorted set was lost.
 -- Changes no other deadline. Returns the remaining head.
 local function dropStale()
   while true do
