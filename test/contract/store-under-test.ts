@@ -139,8 +139,8 @@ export class Bench {
   }
 }
 
-/** Where a test fails, its locks are free when their leases end, at most 6 s later; those of the memory store never are. */
-const FREE = 10_000;
+/** What a test gave back is free after a few round trips; what a failed test left is renewed, and those after it are not to wait for long. */
+const FREE = 5_000;
 
 /** An error waits this long (ms) for the server to tell what blocked the request; then it does without. */
 const BLOCKER_TIME = 100;
