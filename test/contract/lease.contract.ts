@@ -155,18 +155,16 @@ export function describeLease(bench: Bench): void {
     });
   }
 
-  if (bench.capabilities.bare) {
-    test('a hold that is renewed no more is lost in the end, and the next is served', async () => {
-      const key = bench.key();
-      const holder = await bench.hold(0, key);
-      const next = await bench.askInLine(1, key);
-      holder.lease.stopRenewing('it was held for too long');
-      expect(holder.lease.signal.aborted).toBe(true);
-      const grant = await next.granted();
-      expect(holder.lease.state).toBe('lost');
-      await grant.release();
-    });
-  }
+  test('a hold that is renewed no more is lost in the end, and the next is served', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const next = await bench.askInLine(1, key);
+    holder.lease.stopRenewing('it was held for too long');
+    expect(holder.lease.signal.aborted).toBe(true);
+    const grant = await next.granted();
+    expect(holder.lease.state).toBe('lost');
+    await grant.release();
+  });
 
   test('force ends the grant: the holder learns that it is lost, the next is served', async () => {
     const key = bench.key();

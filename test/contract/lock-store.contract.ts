@@ -26,7 +26,7 @@ export function describeLockStore(name: string, factory: StoreFactory, capabilit
     describe('order', () => describeOrder(bench));
     describe('leaving the line', () => describeLeaving(bench));
     describe('leases and releases', () => describeLease(bench));
-    if (capabilities.bare) describe('keeping', () => describeKeeping(bench));
+    describe('keeping', () => describeKeeping(bench));
     if (capabilities.sharing) describe('sharing', () => describeSharing(bench));
     if (capabilities.sharing) describe('the end of sharing', () => describeSharingEnds(bench));
     describe('inspection', () => describeInspect(bench));

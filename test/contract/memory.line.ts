@@ -10,7 +10,6 @@ export const capabilities: Capabilities = {
   runs: false,
   knowsOthers: true,
   fixedLeasesLearn: true,
-  bare: true,
   refusedNames: undefined,
   sharedLines: undefined,
 };

@@ -14,7 +14,6 @@ export const capabilities: Capabilities = {
   runs: true,
   knowsOthers: true,
   fixedLeasesLearn: true,
-  bare: true,
   refusedNames: undefined,
   sharedLines: undefined,
 };

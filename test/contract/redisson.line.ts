@@ -13,7 +13,6 @@ export const capabilities: Capabilities = {
   runs: false,
   knowsOthers: false,
   fixedLeasesLearn: false,
-  bare: true,
   refusedNames: /\p{Surrogate}/u,
   sharedLines: /^\{[^{]*\}$/,
 };

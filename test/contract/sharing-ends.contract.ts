@@ -100,19 +100,17 @@ export function describeSharingEnds(bench: Bench): void {
     await Promise.all([brief.release(), lasting.release()]);
   });
 
-  if (bench.capabilities.bare) {
-    test('a holder that is renewed no more is lost in the end, and the others stay', async () => {
-      const key = bench.key();
-      const [hung, other] = [await bench.hold(0, key, permits(2)), await bench.hold(0, key, permits(2))];
-      const next = await bench.askInLine(1, key, permits(2));
-      hung.lease.stopRenewing('it was held for too long');
-      const grant = await next.granted();
-      expect(hung.lease.state).toBe('lost');
-      expect(other.lease.state).toBe('held');
-      await hung.release();
-      await Promise.all([other.release(), grant.release()]);
-    });
-  }
+  test('a holder that is renewed no more is lost in the end, and the others stay', async () => {
+    const key = bench.key();
+    const [hung, other] = [await bench.hold(0, key, permits(2)), await bench.hold(0, key, permits(2))];
+    const next = await bench.askInLine(1, key, permits(2));
+    hung.lease.stopRenewing('it was held for too long');
+    const grant = await next.granted();
+    expect(hung.lease.state).toBe('lost');
+    expect(other.lease.state).toBe('held');
+    await hung.release();
+    await Promise.all([other.release(), grant.release()]);
+  });
 
   test('a wait aborted in the very moment of the grant keeps no weight, and ends in one of the two', async () => {
     const outcomes = { granted: 0, aborted: 0 };
@@ -220,39 +218,37 @@ export function describeSharingEnds(bench: Bench): void {
     });
   });
 
-  if (bench.capabilities.bare) {
-    describe('keeping', () => {
-      test('a permit that ends early is taken until its time is over, though nobody holds it', async () => {
-        const key = bench.key();
-        const sent = performance.now();
-        const holder = await bench.hold(0, key, { ...permits(2), alone: true });
-        const other = await bench.hold(1, key, permits(2));
-        await holder.release(KEEP);
-        expect(await bench.client().inspect(key)).toMatchObject({ used: 2, holders: { length: 1 } });
-        await expectBusy(key, permits(2));
-        const next = await bench.askInLine(2, key, permits(2));
-        const grant = await next.granted();
-        expect(performance.now() - sent).toBeGreaterThanOrEqual(KEEP - ROUNDING);
-        await Promise.all([other.release(), grant.release()]);
-      });
-
-      test('a lock of which permits are kept and none is held shows until when, and force ends it', async () => {
-        const key = bench.key();
-        const holders = [];
-        for (const client of [0, 1])
-          holders.push(await bench.hold(client, key, { ...permits(3), alone: true }));
-        await holders[0]!.release(FOR_EVER);
-        await holders[1]!.release(FOR_EVER / 2);
-        const snapshot = await bench.client().inspect(key);
-        expect(snapshot).toMatchObject({ holder: undefined, holders: [], used: 2, limit: 3 });
-        expect(snapshot.kept?.left).toBeGreaterThan(FOR_EVER / 2);
-        await (await free(key, 2, permits(3))).release();
-        await expectBusy(key, permits(3, 2));
-        expect(await bench.client(2).forceRelease(key)).toBe(true);
-        await (await free(key, 2, {})).release();
-      });
+  describe('keeping', () => {
+    test('a permit that ends early is taken until its time is over, though nobody holds it', async () => {
+      const key = bench.key();
+      const sent = performance.now();
+      const holder = await bench.hold(0, key, { ...permits(2), alone: true });
+      const other = await bench.hold(1, key, permits(2));
+      await holder.release(KEEP);
+      expect(await bench.client().inspect(key)).toMatchObject({ used: 2, holders: { length: 1 } });
+      await expectBusy(key, permits(2));
+      const next = await bench.askInLine(2, key, permits(2));
+      const grant = await next.granted();
+      expect(performance.now() - sent).toBeGreaterThanOrEqual(KEEP - ROUNDING);
+      await Promise.all([other.release(), grant.release()]);
     });
-  }
+
+    test('a lock of which permits are kept and none is held shows until when, and force ends it', async () => {
+      const key = bench.key();
+      const holders = [];
+      for (const client of [0, 1])
+        holders.push(await bench.hold(client, key, { ...permits(3), alone: true }));
+      await holders[0]!.release(FOR_EVER);
+      await holders[1]!.release(FOR_EVER / 2);
+      const snapshot = await bench.client().inspect(key);
+      expect(snapshot).toMatchObject({ holder: undefined, holders: [], used: 2, limit: 3 });
+      expect(snapshot.kept?.left).toBeGreaterThan(FOR_EVER / 2);
+      await (await free(key, 2, permits(3))).release();
+      await expectBusy(key, permits(3, 2));
+      expect(await bench.client(2).forceRelease(key)).toBe(true);
+      await (await free(key, 2, {})).release();
+    });
+  });
 
   test('inspect shows how each holds and waits, how much is taken, and of how many', async () => {
     const key = bench.key();

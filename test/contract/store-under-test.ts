@@ -26,11 +26,6 @@ export interface Capabilities {
   readonly knowsOthers: boolean;
   /** Whether a holder with a fixed lease, which sends nothing by itself, learns that another client released it by force. */
   readonly fixedLeasesLearn: boolean;
-  /**
-   * Whether it is a store by itself. Otherwise it is the service of an engine, which keeps a lock by an option of the call, ends the
-   * renewing by itself, refuses a wait time that no timer can count, and writes labels for display.
-   */
-  readonly bare: boolean;
   /** Names that the store cannot serve: asking for one is a LockKeyError. */
   readonly refusedNames: RegExp | undefined;
   /** Names whose waiters stand in one line with those of another name, although each of the two is a lock of its own. */
@@ -118,7 +113,7 @@ export class Bench {
         const snapshots = await Promise.all(keys.map((key) => this.client().inspect(key)));
         return snapshots.every(({ holder, kept, queueLength }) => !holder && !kept && queueLength === 0);
       },
-      SOON,
+      FREE,
       'the locks of this test to be free',
     );
   }
@@ -143,6 +138,9 @@ export class Bench {
     return this.ask(client, key, options).granted();
   }
 }
+
+/** What a test gave back is free after a few round trips; what a failed test left is renewed, and those after it are not to wait for long. */
+const FREE = 5_000;
 
 /** An error waits this long (ms) for the server to tell what blocked the request; then it does without. */
 const BLOCKER_TIME = 100;

@@ -38,4 +38,12 @@ describe.each(files)('%s', (file) => {
     const named = text(file).matchAll(/npm run ([\w-]+)/g);
     for (const [, name = ''] of named) expect(Object.keys(scripts)).toContain(name);
   });
+
+  test('runs tests that there are', () => {
+    const specs = readdirSync(`${ROOT}test`, { recursive: true, encoding: 'utf8' });
+    const calls = [...text(file).matchAll(/npm run jest -- (.*)/g)];
+    const named = calls.flatMap(([, words = '']) => words.split(' ').filter((word) => word.includes('/')));
+    const missing = named.filter((path) => !specs.some((spec) => `test/${spec}`.includes(path)));
+    expect(missing).toEqual([]);
+  });
 });

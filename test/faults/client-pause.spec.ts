@@ -8,23 +8,14 @@ import {
   isHeld,
   LEASE,
   MARGIN,
+  PATIENT_TIMES,
   TIME_LIMIT,
-  playedWithoutStalls,
-  PLAYS,
   Scene,
 } from './scene.js';
 
 describe('CLIENT PAUSE', () => {
   let scene: Scene;
-  const open = async (): Promise<void> => {
-    scene = await Scene.open();
-  };
-  beforeEach(open);
   afterEach(() => scene.close());
-
-  /** The pauses begin before the requests are sent: a stall of half a command deadline lets them end before that. */
-  const played = (play: () => Promise<void>): Promise<void> =>
-    playedWithoutStalls(DEADLINE / 2, () => scene, open, play);
 
   const pauseServer = async (ms: number): Promise<() => void> => {
     const { heal } = scene.lab.history.fault('serverAway');
@@ -33,6 +24,7 @@ describe('CLIENT PAUSE', () => {
   };
 
   test('shorter than the command deadline: requests wait for it to end', async () => {
+    scene = await Scene.open();
     const [holder, other] = (await scene.workers(2)) as [WorkerProcess, WorkerProcess];
     const first = holder.ask('held');
     await first.granted();
@@ -49,38 +41,36 @@ describe('CLIENT PAUSE', () => {
     expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, errors: 0, excused: 0 });
   });
 
-  test(
-    'longer than the command deadline: a typed error then, no ghost in line afterwards, and the holder goes on',
-    () =>
-      played(async () => {
-        const [holder, other] = (await scene.workers(2)) as [WorkerProcess, WorkerProcess];
-        const first = holder.ask('held');
-        await first.granted();
-        const heal = await pauseServer(1.5 * DEADLINE);
-        const asked = other.ask('k');
-        const inLine = other.ask('held');
-        for (const request of [asked, inLine]) {
-          const refused = await request.event('error');
-          expect(refused.code).toBe('STORE_UNAVAILABLE');
-          await scene.expectWithin(await request.event('sent'), refused, DEADLINE);
-        }
-        await scene.admin.ping(); // answered when it is over
-        heal();
-        const back = stamp();
-        const next = holder.ask('k');
-        await scene.expectWithin(back, await next.granted(), 0);
-        await next.release();
-        await pause(HEARTBEAT);
-        expect(await isHeld(first)).toBe(true);
-        expect(await scene.admin.zcard(`${scene.lab.prefix}:{held}:queue`)).toBe(0);
-        await first.release();
-        await scene.lab.closeWorkers();
-        expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, errors: 2, excused: 0 });
-      }),
-    PLAYS,
-  );
+  test('longer than the command deadline: a typed error then, no ghost in line afterwards, and the holder goes on', async () => {
+    const { commandTimeout, livenessWindow } = PATIENT_TIMES;
+    scene = await Scene.open({}, PATIENT_TIMES);
+    const [holder, other] = (await scene.workers(2)) as [WorkerProcess, WorkerProcess];
+    const first = holder.ask('held');
+    await first.granted();
+    const heal = await pauseServer(1.5 * commandTimeout);
+    const asked = other.ask('k');
+    const inLine = other.ask('held');
+    for (const request of [asked, inLine]) {
+      const refused = await request.event('error');
+      expect(refused.code).toBe('STORE_UNAVAILABLE');
+      await scene.expectWithin(await request.event('sent'), refused, commandTimeout);
+    }
+    await scene.admin.ping(); // answered when it is over
+    heal();
+    const back = stamp();
+    const next = holder.ask('k');
+    await scene.expectWithin(back, await next.granted(), 0);
+    await next.release();
+    await pause(livenessWindow / 3);
+    expect(await isHeld(first)).toBe(true);
+    expect(await scene.admin.zcard(`${scene.lab.prefix}:{held}:queue`)).toBe(0);
+    await first.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, errors: 2, excused: 0 });
+  });
 
   test('longer than the lease: the holder learns that it is lost before the lease is over, and the next is served', async () => {
+    scene = await Scene.open();
     const [holder, other] = (await scene.workers(2)) as [WorkerProcess, WorkerProcess];
     const [first, next] = await holderAndLine('k', holder, other);
     const heal = await pauseServer(LEASE + DEADLINE);

@@ -1,30 +1,16 @@
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { eventually, pause } from '../support/waiting.js';
-import {
-  GRACE,
-  HEARTBEAT,
-  holderAndLine,
-  TIME_LIMIT,
-  playedWithoutStalls,
-  PLAYS,
-  Scene,
-  serve,
-} from './scene.js';
+import { HEARTBEAT, holderAndLine, TIME_LIMIT, Scene, serve } from './scene.js';
 
 describe('messages and subscriptions', () => {
   let scene: Scene;
   let workers: WorkerProcess[];
-  const open = async (): Promise<void> => {
+  beforeEach(async () => {
     scene = await Scene.open();
     workers = await scene.behindProxy(3);
-  };
-  beforeEach(open);
+  });
   afterEach(() => scene.close());
-
-  /** A client that stands still for longer than its subscription has to come back is passed over. */
-  const played = (play: () => Promise<void>): Promise<void> =>
-    playedWithoutStalls(GRACE / 2, () => scene, open, play);
 
   const holderAndTen = (): Promise<[RemoteRequest, ...RemoteRequest[]]> => {
     const [holder, ...others] = workers as [WorkerProcess, ...WorkerProcess[]];
@@ -93,85 +79,65 @@ describe('messages and subscriptions', () => {
     expect(scene.lab.verify()).toMatchObject({ grants: 12, lost: 0, errors: 0, excused: 0 });
   });
 
-  test(
-    'the subscriber connections killed again and again: handoffs go on, and they are re-subscribed',
-    () =>
-      played(async () => {
-        let delay = 0;
-        const line = await holderAndTen();
-        const back = cutAll();
-        await handOn(line, HEARTBEAT, async () => {
-          await scene.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-          await pause(delay);
-          delay += 2; // from before any client noticed to when some are back
-        });
-        await back();
-        await handOn(await holderAndTen(), 0);
-        await allServed(22);
-      }),
-    PLAYS,
-  );
+  test('the subscriber connections killed again and again: handoffs go on, and they are re-subscribed', async () => {
+    let delay = 0;
+    const line = await holderAndTen();
+    const back = cutAll();
+    await handOn(line, HEARTBEAT, async () => {
+      await scene.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await pause(delay);
+      delay += 2; // from before any client noticed to when some are back
+    });
+    await back();
+    await handOn(await holderAndTen(), 0);
+    await allServed(22);
+  });
 
-  test(
-    'all subscribers cut at once while a release is under way, newcomers asking: who can be reached is served, and all are',
-    () =>
-      played(async () => {
-        const [holder, ...others] = workers as [WorkerProcess, WorkerProcess, WorkerProcess];
-        for (let i = 0; i < 5; i += 1) {
-          const [first, ...line] = await holderAndLine('k', holder, ...others, ...others);
-          const back = cutAll();
-          const cut = scene.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-          void first.release();
-          const newcomers = [holder, ...others].map((worker) => worker.ask('k'));
-          const all = [...line, ...newcomers];
-          const served = serve(all);
-          const next = await Promise.race(all.map((request) => request.granted(TIME_LIMIT)));
-          await scene.expectWithin(await first.event('releaseSent'), next, HEARTBEAT);
-          await cut;
-          await back();
-          expect((await served).toSorted()).toEqual(all.map(({ name }) => name).toSorted());
-        }
-        await allServed(40);
-      }),
-    PLAYS,
-  );
+  test('all subscribers cut at once while a release is under way, newcomers asking: who can be reached is served, and all are', async () => {
+    const [holder, ...others] = workers as [WorkerProcess, WorkerProcess, WorkerProcess];
+    for (let i = 0; i < 5; i += 1) {
+      const [first, ...line] = await holderAndLine('k', holder, ...others, ...others);
+      const back = cutAll();
+      const cut = scene.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      void first.release();
+      const newcomers = [holder, ...others].map((worker) => worker.ask('k'));
+      const all = [...line, ...newcomers];
+      const served = serve(all);
+      const next = await Promise.race(all.map((request) => request.granted(TIME_LIMIT)));
+      await scene.expectWithin(await first.event('releaseSent'), next, HEARTBEAT);
+      await cut;
+      await back();
+      expect((await served).toSorted()).toEqual(all.map(({ name }) => name).toSorted());
+    }
+    await allServed(40);
+  });
 
   test.each([
     { what: 'the connection breaks during SUBSCRIBE, ten times', execute: true, reply: 'cut', times: 10 },
     { what: 'SUBSCRIBE does not get through, ten times', execute: false, reply: 'cut', times: 10 },
-  ] as const)(
-    '$what: handoffs go on',
-    ({ execute, reply, times }) =>
-      played(async () => {
-        const line = await holderAndTen();
-        const rule = scene.proxy.rule({ match: ({ name }) => name === 'subscribe', execute, reply, times });
-        const back = cutAll();
-        scene.proxy.cut('subscriber');
-        await handOn(line, HEARTBEAT, () => pause(30));
-        await rule.hit(times, TIME_LIMIT);
-        await back();
-        await handOn(await holderAndTen(), 0);
-        await allServed(22);
-      }),
-    PLAYS,
-  );
+  ] as const)('$what: handoffs go on', async ({ execute, reply, times }) => {
+    const line = await holderAndTen();
+    const rule = scene.proxy.rule({ match: ({ name }) => name === 'subscribe', execute, reply, times });
+    const back = cutAll();
+    scene.proxy.cut('subscriber');
+    await handOn(line, HEARTBEAT, () => pause(30));
+    await rule.hit(times, TIME_LIMIT);
+    await back();
+    await handOn(await holderAndTen(), 0);
+    await allServed(22);
+  });
 
-  test(
-    'the re-subscription is refused once by the server: handoffs go on, and they are subscribed again',
-    () =>
-      played(async () => {
-        const line = await holderAndTen();
-        const back = cutAll();
-        await scene.admin.call('ACL', 'SETUSER', 'default', '-subscribe');
-        await scene.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-        await handOn(line, HEARTBEAT);
-        await scene.admin.call('ACL', 'SETUSER', 'default', '+subscribe');
-        await back();
-        await handOn(await holderAndTen(), 0);
-        await allServed(22);
-      }),
-    PLAYS,
-  );
+  test('the re-subscription is refused once by the server: handoffs go on, and they are subscribed again', async () => {
+    const line = await holderAndTen();
+    const back = cutAll();
+    await scene.admin.call('ACL', 'SETUSER', 'default', '-subscribe');
+    await scene.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await handOn(line, HEARTBEAT);
+    await scene.admin.call('ACL', 'SETUSER', 'default', '+subscribe');
+    await back();
+    await handOn(await holderAndTen(), 0);
+    await allServed(22);
+  });
 
   test('a subscriber in a black hole is found out and replaced', async () => {
     const before = await subscriberIds();

@@ -32,15 +32,6 @@ describe('many requests for one lock', () => {
     expect(report).toMatchObject({ requests: 600, grants: 600, lost: 0, excused: 0 });
     expect(sectionsIn(lab.log())).toBe(600);
   });
-
-  test('600 of one process on the memory store are all served, one at a time, in the order of real time, with rising tokens', async () => {
-    const worker = await lab.worker({ store: 'memory' });
-    await worker.load({ ...LOAD, requests: 600, concurrency: 60 }, TIME_LIMIT);
-    await lab.closeWorkers();
-    const report = lab.verify();
-    expect(report).toMatchObject({ requests: 600, grants: 600, lost: 0, excused: 0 });
-    expect(sectionsIn(lab.log())).toBe(600);
-  });
 });
 
 /** How many sections wrote both their begin and their end. */

@@ -87,6 +87,22 @@ export class SentinelSetup {
     return now;
   }
 
+  /**
+   * Resolves when so many clients listen at the primary, whose channels begin with `prefix`, and so many have called for the lock `key`
+   * there lately. A client finds a new primary as soon as a sentinel tells it and the machine lets it.
+   */
+  async found(prefix: string, listening: number, key?: string, waiting = 0): Promise<void> {
+    const all = async (): Promise<boolean> => {
+      const { admin } = await this.primary();
+      const channels = (await admin.pubsub('CHANNELS', `${prefix}:client:*`)) as string[];
+      const [seconds, micros] = (await admin.time()) as [number, number];
+      const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+      const alive = key === undefined ? 0 : await admin.zcount(`${prefix}:{${key}}:clients`, now, '+inf');
+      return channels.length === listening && alive >= waiting;
+    };
+    await eventually(() => all().catch(() => false), MEETING, 'the clients to find the primary');
+  }
+
   /** Resolves when all servers run and follow the primary, and each sentinel knows that: any of them may lead a failover. */
   async whole(): Promise<void> {
     const isWhole = async (): Promise<boolean> => {

@@ -48,21 +48,6 @@ export async function eventually(
   }
 }
 
-/**
- * Plays a scene that shows what it should only if it is over within `ms`, as one that comes back within a grace: where the machine took
- * longer it is played anew, a few times. A scene that fails in time fails.
- */
-export async function playedWithin(ms: number, scene: () => Promise<void>): Promise<void> {
-  for (let times = 1; ; times += 1) {
-    const start = performance.now();
-    try {
-      return await scene();
-    } catch (error) {
-      if (performance.now() - start <= ms || times === MOST_PLAYS) throw error;
-    }
-  }
-}
-
 /** Resolves when `signal` aborts. */
 export function abortsOf(signal: AbortSignal): Promise<void> {
   const aborted = deferred();
@@ -82,4 +67,3 @@ export function block(ms: number): void {
 }
 
 const POLL = 3;
-const MOST_PLAYS = 5;

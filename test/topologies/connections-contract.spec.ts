@@ -6,6 +6,7 @@ import { describeLockStore } from '../contract/lock-store.contract.js';
 import { capabilities, lineOfItsOwn } from '../contract/redis.line.js';
 import { QUICK } from './quick.js';
 import { freePort, startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { SentinelSetup } from '../support/sentinel.js';
 import { makeCertificates, type Certificates } from './tls.js';
 import { documentedAcl } from './documented-acl.js';
 
@@ -77,10 +78,19 @@ const fromIoredis5: Way = {
   },
 };
 
+const bySentinels: Way = {
+  name: 'behind sentinels',
+  open: async () => {
+    const setup = await SentinelSetup.start();
+    return { source: setup.options, close: () => setup.stop() };
+  },
+};
+
 /** In the gate: what may refuse a command, and TLS, which nothing else there uses. */
 const CHOSEN = [overTls, withMinimalRights];
 const OTHERS = [
   fromIoredis5,
+  bySentinels,
   plainly('with a key prefix of the client', { keyPrefix: 'shop:' }),
   byUnixSocket,
   plainly('in another database', { db: 5 }),

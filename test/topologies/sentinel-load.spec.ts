@@ -16,7 +16,7 @@ const LONG_LEASE = 9_000;
 const MAX_LEASE = 5_000;
 /** The longest pause between two attempts to connect, with its jitter. */
 const LONGEST_BACKOFF = 1_200;
-/** From a promotion until a client has found the new primary: a command to the old one, then it looks again. */
+/** From a promotion until the commands of a client have found the new primary: one to the old one, then it looks again. */
 const FOUND = DEADLINE + LONGEST_BACKOFF;
 /** Broken subscriptions are back after the first pause before a reconnect. */
 const RESUBSCRIBED = 500;
@@ -193,6 +193,7 @@ describe.each(CHOSEN)('sentinels replace primaries under load, $way', ({ replica
     };
     if (demands.replicas) await back();
     await look?.();
+    await setup.found(lab.prefix, workers.length);
     await pause(FOUND + (demands.maxLease ?? 0));
     heal();
     await grantedAgain();

@@ -181,10 +181,11 @@ describe('@FairLocked', () => {
     }
     const { module, locks } = await nestWith([Orders], { waitTime: 10 });
     expect(await module.get(Orders).pay()).toEqual([true, true]);
-    await using _outer = await locks.acquire('outer');
+    const outer = await locks.acquire('outer');
     const blocked = module.get(Orders).pay();
     await expect(blocked).rejects.toThrow(LockTimeoutError);
     await expect(blocked).rejects.toMatchObject({ key: 'outer' });
+    await outer.release();
     await module.close();
   });
 

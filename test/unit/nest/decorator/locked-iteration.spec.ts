@@ -347,8 +347,9 @@ describe('a locked async generator', () => {
     const lock = await locks.acquire('pages:1');
     const failed = expect(pages.pages('1').next()).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
     await waiting(locks, 'pages:1', 1);
-    await module.close();
+    const closed = module.close();
     await failed;
     await lock.release();
+    await closed;
   });
 });

@@ -33,12 +33,13 @@ describe('a second registration', () => {
     const second = module.get<FairLockService>(getFairLockToken('billing'));
     expect(second).toBeInstanceOf(FairLockService);
     expect(second).not.toBe(first);
-    await using onFirst = await first.acquire('bill:1');
+    const onFirst = await first.acquire('bill:1');
     // The hold is not one of the default registration.
     expect(await module.get(Billing).bill('1')).toBeUndefined();
-    await using onSecond = await second.acquire('bill:1');
+    const onSecond = await second.acquire('bill:1');
     await expect(module.get(Billing).bill('1')).rejects.toThrow(LockTimeoutError);
     expect([onFirst.key, onSecond.key]).toEqual(['bill:1', 'bill:1']);
+    await Promise.all([onFirst.release(), onSecond.release()]);
     await module.close();
   });
 });
