@@ -1,5 +1,5 @@
 import { now } from '../../core/port/lease.js';
-import { leave } from './leaving.js';
+import { leave } from './leave.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
 import type { Usual } from './commands.js';
 import type { Holds } from './holds.js';

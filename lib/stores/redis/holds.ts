@@ -1,7 +1,7 @@
 import type { LockTimeoutError } from '../../core/errors/errors.js';
 import { elapsedSince, Lease, safetyMargin, type Instant } from '../../core/port/lease.js';
 import { MOST_MISSED } from '../redis-client/refusals.js';
-import { leave } from './leaving.js';
+import { leave } from './leave.js';
 import { Batch } from './batch.js';
 import type { LockCore } from './lock-core.js';
 import type { Granted } from './reply.js';

@@ -1,8 +1,9 @@
 import type { Holds } from './holds.js';
 import type { LockCore } from './lock-core.js';
 import { refusal, type Why } from './refusals.js';
-import { readBlocker, type Reply } from './reply.js';
+import { readBlocker } from './reply.js';
 import type { Request } from './request.js';
+import { leave } from './leave.js';
 
 /** The error of a request that timed out names what blocked it if Redis tells so within this time, ms. */
 const BLOCKER_TIME = 100;
@@ -40,24 +41,4 @@ function leaveLine(lock: LockCore, request: Request): void {
   leave(lock, request, ({ answers: [place = [], blocker = []] }) => {
     if (wait.inLine) wait.refuse(refusal(request, 'timed out', readBlocker(place, blocker)));
   });
-}
-
-/** Tells Redis that a request is over which is not held, as far as this client knows. */
-export function leave(
-  lock: LockCore,
-  { id, leaving, fixed }: Pick<Request, 'id' | 'leaving' | 'fixed'>,
-  answered?: (reply: Reply) => void,
-): void {
-  void lock.done(
-    id,
-    leaving,
-    (reply) => {
-      answered?.(reply);
-      if (reply.answers[0]?.[0] !== 'batch') return;
-      // Its neighbours were granted with it: they are in line again before the lock is passed on (rule 9).
-      lock.askNeighbours();
-      void lock.done(id);
-    },
-    fixed,
-  );
 }

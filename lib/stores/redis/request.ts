@@ -66,7 +66,7 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
     this.hold = id;
   }
 
-  /** Whether Redis has told that the grant with this token is over, after `since`, the earliest that it can have been made (rule 5). */
+  /** Whether Redis has told that the grant with this token has ended, after `since`, the earliest that it can have been made (rule 5). */
   isTold(token: number, since: Instant): boolean {
     return token <= this.told && since.monotonic <= this.toldAt;
   }
