@@ -44,7 +44,9 @@ describe.each(files)('%s', (file) => {
     const calls = [...text(file).matchAll(/npm run jest -- (.*)/g)];
     const named = calls.flatMap(([, words = '']) => words.split(' ').filter((word) => word.includes('/')));
     const isThere = (path: string): boolean =>
-      readdirSync(`${ROOT}${dirname(path)}`).some((name) => name.startsWith(basename(path)));
+      readdirSync(`${ROOT}${dirname(path.replace(/^(?!test\/)/, 'test/'))}`).some((name) =>
+        name.startsWith(basename(path)),
+      );
     const missing = named.filter((path) => !isThere(path));
     expect(missing).toEqual([]);
   });

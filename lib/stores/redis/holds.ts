@@ -74,7 +74,6 @@ export class Holds {
     const valid = left - safetyMargin(fixed ?? usual, left);
     const now = performance.now();
     const remaining = valid - elapsedSince(since);
-    if (remaining <= 0 && request.number !== token) request.missed += 1;
     request.number = token;
     if (remaining <= 0) return this.missed(request, left - elapsedSince(since));
     if (this.lock.client.isReplicated && !isConfirmed) {
@@ -200,6 +199,8 @@ export class Holds {
    * @param rest ms for which Redis may still keep that grant
    */
   private missed(request: Request, rest: number): void {
+    if (request.lastMissed !== request.number) request.missed += 1;
+    request.lastMissed = request.number;
     if (request.fixed === undefined || request.missed < MOST_MISSED) {
       return this.lock.askAgain(request, Math.max(1, rest));
     }

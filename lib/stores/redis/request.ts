@@ -44,8 +44,9 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
   hold: string;
   /** What Redis does not know yet of its hold: that it has its turn in a batch. */
   present = '';
-  /** How often its grant had expired before it could be entered. */
+  /** How many of its grants had expired before they could be entered, and the token of the last of them. */
   missed = 0;
+  lastMissed = 0;
   /** Whether a heartbeat names its hold: always if it is renewed, once if the end of its fixed lease is not known well. */
   isReported = true;
   /** Whether heartbeats only ask for its lease and do not renew it. */

@@ -35,6 +35,9 @@ export class Line {
       const { served } = record;
       if (inLine.has(id)) {
         if (record.lostPlace && this.excuses.hasCopies) record.cameBackAfter = record.lostPlace;
+        // A line that began after the step has lower tickets.
+        else if (record.lostPlace && this.excuses.clockSet(record.sentAt, 'clock-back'))
+          record.cameBackAfter = 'clock';
         record.lostPlace = undefined;
         record.served = undefined;
       } else if (served && !held.has(served.hold)) {
