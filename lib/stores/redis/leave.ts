@@ -2,7 +2,7 @@ import type { LockCore } from './lock-core.js';
 import type { Reply } from './reply.js';
 import type { Request } from './request.js';
 
-/** Tells Redis that a request is over which is not held, as far as this client knows. */
+/** Tells Redis that a request has ended without the lock, as far as this client knows. */
 export function leave(
   lock: LockCore,
   { id, leaving, fixed }: Pick<Request, 'id' | 'leaving' | 'fixed'>,

@@ -35,8 +35,11 @@ export class Line {
       const { served } = record;
       if (inLine.has(id)) {
         if (record.lostPlace && this.excuses.hasCopies) record.cameBackAfter = record.lostPlace;
-        // A line that began after the step has lower tickets.
-        else if (record.lostPlace && this.excuses.clockSet(record.sentAt, 'clock-back'))
+        // Until the clock has caught up, a line that begins after the step has lower tickets.
+        else if (
+          record.lostPlace &&
+          this.excuses.clockSet(record.sentAt - this.excuses.stepped, 'clock-back')
+        )
           record.cameBackAfter = 'clock';
         record.lostPlace = undefined;
         record.served = undefined;
