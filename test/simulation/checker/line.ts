@@ -92,7 +92,7 @@ export class Line {
   checkOrder(lock: LockState, record: RequestRecord, after: LockData): void {
     const { now } = this.world;
     for (const other of lock.waiting) {
-      if (other === record || other.served) continue;
+      if (other === record || other.served || other.hasLeft) continue;
       if (other.ackedAt === undefined || other.ackedAt >= record.sentAt || gaveUp(other, now)) continue;
       if (!other.client.process.alive || this.excuses.isTooShort(other)) continue;
       const why = this.whyPassed(lock, other, record, after);
