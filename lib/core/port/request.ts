@@ -1,6 +1,4 @@
 import type { Share } from '../options/sharing.js';
-
-export type { Share } from '../options/sharing.js';
 import type { Lease } from './lease.js';
 
 /** One attempt to lock one key. */

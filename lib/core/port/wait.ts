@@ -1,6 +1,7 @@
 import { detached } from '../runtime/async-context.js';
 import type { Linked } from '../runtime/linked-list.js';
-import type { Grant, LockRequest, Share } from './request.js';
+import type { Share } from '../options/sharing.js';
+import type { Grant, LockRequest } from './request.js';
 import type { Timers, TimedTask, TimerEntry } from '../runtime/timers.js';
 
 /** Calls waits when their times have elapsed. */

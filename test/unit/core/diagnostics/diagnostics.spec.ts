@@ -74,6 +74,18 @@ describe('the diagnostics channels', () => {
     expect(begun).toEqual(new Set([...waits, ...holds]));
   });
 
+  it('tell of the places in a line of the store, not of those in the line of a branch', async () => {
+    await b.service.withLock('k', async () => {
+      const first = await b.service.acquire('k');
+      const onQueued = jest.fn();
+      const second = b.service.acquire('k', { onQueued });
+      expect(onQueued).toHaveBeenCalledWith(0);
+      await first.release();
+      await (await second).release();
+    });
+    expect(events.map(({ type }) => type)).toEqual(['granted']);
+  });
+
   it('describe a wait for a branch as one, also where it is refused before it joins a line', async () => {
     const outer = await b.service.acquire('k');
     const controller = new AbortController();

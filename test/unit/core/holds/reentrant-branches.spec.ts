@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   LockAbortedError,
   LockLostError,
@@ -76,6 +77,22 @@ describe('branches of one flow', () => {
       expect(error).toMatchObject({ key: 'k', waitTime: 10, blockedBy: { holder: 'Orders.pay', ahead: 1 } });
       await first.release();
       await (await second).release();
+    });
+  });
+
+  it('wait no longer in all, if they ask again because the hold around them has ended', async () => {
+    const { service } = b;
+    await service.withLock('k', async () => {
+      const around = await service.acquire('k');
+      const first = await around.run(() => service.acquire('k'));
+      const asked = performance.now();
+      const second = around.run(() => rejection(service.acquire('k', { waitTime: 400 })));
+      await sleep(300);
+      await around.release();
+      expect(await second).toMatchObject({ waitTime: 400 });
+      // From anew it would be 700.
+      expect(performance.now() - asked).toBeLessThan(600);
+      await first.release();
     });
   });
 
