@@ -214,6 +214,12 @@ describe.each(PLATFORMS)('the board on %s', (platform) => {
       expect(locks.forced).toEqual([{ key: 'order:1', holder: 'two' }]);
     });
 
+    test('not if it was released meanwhile, which is a conflict', async () => {
+      const locks = await start(false);
+      locks.forceRelease = async () => false;
+      expect(await force({ key: 'order:1', token: 2 })).toBe(409);
+    });
+
     test('not while it is read-only, which is the default', async () => {
       const locks = await start();
       expect(await force({ key: 'order:1', token: 2 })).toBe(403);
