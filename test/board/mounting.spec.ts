@@ -32,6 +32,7 @@ describe('the board does not start', () => {
     ['with an empty list of guards', { guards: [] }, /has no guards/],
     ['with a guard that is undefined', { guards: [undefined as never] }, /one of them is undefined/],
     ['with an option that does not exist', { guard: CookieGuard } as never, /option "guard"/],
+    ['with a path that is not a text', { unguarded: true, path: 1 as never }, /path.*must be a string/],
     ['with a text for a switch', { unguarded: 'yes' as never }, /unguarded.*true or false/],
   ];
   test.each(cases)('%s', (_, options, message) => {
@@ -211,6 +212,12 @@ describe.each(PLATFORMS)('the board on %s', (platform) => {
       expect(await force({ key: 'order:1', holder: 'three' })).toBe(409);
       expect(await force({ key: 'order:1', holder: 'two', token: 2 })).toBe(400);
       expect(locks.forced).toEqual([{ key: 'order:1', holder: 'two' }]);
+    });
+
+    test('not if it was released meanwhile, which is a conflict', async () => {
+      const locks = await start(false);
+      locks.forceRelease = async () => false;
+      expect(await force({ key: 'order:1', token: 2 })).toBe(409);
     });
 
     test('not while it is read-only, which is the default', async () => {

@@ -22,6 +22,7 @@ import {
 } from 'nestjs-fair-lock';
 import { firstValueFrom, map, type Observable, of, Subject, toArray } from 'rxjs';
 import { freePort } from '../support/redis.js';
+import { onNest12 } from './nest-version.js';
 import { free, held, waiting } from './web-app.js';
 
 const PROTO = `syntax = "proto3";
@@ -107,16 +108,20 @@ describe('a gRPC handler', () => {
   });
   afterAll(() => close());
 
-  test.each(['above', 'intercepted'])('reads each message that came while it waited: %s', async (method) => {
-    const lock = await locks.acquire('parts');
-    const answers = firstValueFrom(orders[method]!(of({ id: '1' }, { id: '2' })).pipe(toArray()));
-    await waiting(locks, 'parts', 1);
-    await lock.release();
-    // Nest may pass on a message that comes at the moment of the grant before those that it has kept.
-    const ids = (await answers).map(({ id }) => id).sort();
-    expect(ids).toEqual([`${method} 1`, `${method} 2`]);
-    await free(locks, 'parts');
-  });
+  // Nest 11 drops what it has kept when the client ends its stream.
+  onNest12.each(['above', 'intercepted'])(
+    'reads each message that came while it waited: %s',
+    async (method) => {
+      const lock = await locks.acquire('parts');
+      const answers = firstValueFrom(orders[method]!(of({ id: '1' }, { id: '2' })).pipe(toArray()));
+      await waiting(locks, 'parts', 1);
+      await lock.release();
+      // Nest may pass on a message that comes at the moment of the grant before those that it has kept.
+      const ids = (await answers).map(({ id }) => id).sort();
+      expect(ids).toEqual([`${method} 1`, `${method} 2`]);
+      await free(locks, 'parts');
+    },
+  );
 
   test('whose client cancels gives its lock back', async () => {
     const reading = orders['feed']!({ id: '1' }).subscribe({ error: () => undefined });

@@ -5,6 +5,7 @@ import {
   FairLockFilter,
   LockAbortedError,
   LockConfigurationError,
+  LockHolderChangedError,
   LockKeyError,
   LockLostError,
   LockQueueFullError,
@@ -12,12 +13,13 @@ import {
   LockStoreUnavailableError,
   LockTimeoutError,
 } from 'nestjs-fair-lock';
+import { status } from '@grpc/grpc-js';
 import { firstValueFrom, type Observable } from 'rxjs';
 
-const host = (type: string, target: object): ArgumentsHost =>
+const host = (type: string, target: object, args: unknown[] = []): ArgumentsHost =>
   ({
     getType: () => type,
-    getArgs: () => [],
+    getArgs: () => args,
     switchToHttp: () => ({ getResponse: () => target }),
     switchToWs: () => ({ getClient: () => target }),
   }) as unknown as ArgumentsHost;
@@ -63,6 +65,19 @@ describe('the filter', () => {
       expect(logged.mock.calls).toEqual(isLogged ? [[`${code}: ${error.details}`, error.stack]] : []);
     },
   );
+
+  test.each([
+    [new LockTimeoutError('x', 5), status.ABORTED],
+    [new LockHolderChangedError('x', 1, 2), status.ABORTED],
+    [new LockQueueFullError('x', 5), status.UNAVAILABLE],
+    [new LockAbortedError('x', 'reason'), status.CANCELLED],
+    [new LockKeyError('x', { status: 400, message: 'No key.' }), status.INVALID_ARGUMENT],
+    [new LockLostError('x', 'why'), status.INTERNAL],
+  ])('answers a gRPC call that failed with %s by the status code %i', async (error, code) => {
+    const call = { sendMetadata: () => undefined };
+    const answer = new FairLockFilter().catch(error, host('rpc', {}, [{}, {}, call])) as Observable<never>;
+    await expect(firstValueFrom(answer)).rejects.toMatchObject({ code });
+  });
 
   test('ends an HTTP response that has begun, because its status can no longer change', () => {
     const response = { headersSent: true, end: jest.fn(), status: jest.fn() };
