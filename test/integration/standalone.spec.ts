@@ -1,4 +1,5 @@
 /** The entry for programs without Nest. */
+import { Redis } from 'ioredis';
 import { createFairLock, type StandaloneFairLock } from 'nestjs-fair-lock/standalone';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { deferred, eventually, SOON, within } from '../support/waiting.js';
@@ -48,6 +49,22 @@ describe('createFairLock', () => {
     expect(await section).toBe('held');
     await within(closed, SOON, 'close()');
     await (await next).release();
+  });
+
+  test('has two connections, however many locks it holds and waits for', async () => {
+    const { hostname: host, port } = new URL(redisUrl());
+    const connectionName = uniquePrefix();
+    const locks = await start({ redis: { host, port: Number(port), connectionName } });
+    const held = await Promise.all(Array.from({ length: 20 }, (_, i) => locks.acquire(`a${i}`)));
+    const other = await start();
+    const waits = held.map(({ key }) => other.acquire(key));
+    await eventually(async () => (await locks.inspect('a19')).queueLength === 1, SOON, 'the last to wait');
+    const admin = new Redis(redisUrl());
+    const lines = String(await admin.client('LIST')).split('\n');
+    admin.disconnect();
+    expect(lines.filter((line) => line.includes(` name=${connectionName} `))).toHaveLength(2);
+    await Promise.all(held.map((lock) => lock.release()));
+    for (const wait of waits) await (await wait).release();
   });
 
   test('refuses an option that does not exist', async () => {

@@ -1,11 +1,9 @@
 /**
  * `npm run soak -- --minutes 5 --seed 7`: a campaign, as long as wanted. The last line is its result in JSON. The history of a
  * round that broke something is kept in `reports/soak`. `--kills 3`: so many processes are killed a second (default: 2.6).
- * `npm run soak -- --scale`: no faults, but very many.
  */
 import { parseArgs } from 'node:util';
 import { runCampaign } from './campaign.js';
-import { runScale } from './scale.js';
 import type { Totals } from './totals.js';
 
 const { values } = parseArgs({
@@ -13,41 +11,27 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '1' },
     seed: { type: 'string' },
     kills: { type: 'string' },
-    scale: { type: 'boolean', default: false },
   },
 });
 const seed = Number(values.seed ?? process.env['SEED'] ?? Date.now() % 2 ** 31);
 const safety = Number(values.minutes) * 60_000;
 const killsPerSecond = values.kills === undefined ? undefined : Number(values.kills);
 if (!(safety > 0) || !Number.isSafeInteger(seed) || !((killsPerSecond ?? 0) >= 0))
-  throw new Error('Usage: --minutes <number> --seed <whole number> --kills <number a second>, or --scale');
+  throw new Error('Usage: --minutes <number> --seed <whole number> --kills <number a second>');
 
 process.stderr.write(`seed ${seed}\n`);
-const { ok, result } = values.scale ? await scale() : await campaign();
-process.stdout.write(`${JSON.stringify(result)}\n`);
-process.exitCode = ok ? 0 : 1;
-
-async function campaign() {
-  const totals = await runCampaign({
-    seed,
-    safety,
-    killsPerSecond,
-    liveness: 5_000,
-    untilGone: true,
-    onProgress,
-  });
-  for (const explanation of totals.explanations) process.stderr.write(`${explanation}\n`);
-  process.stderr.write(`faults ${JSON.stringify(totals.faults)}\n`);
-  return { ok: totals.ok, result: totals };
-}
-
-async function scale() {
-  const result = await runScale(seed);
-  for (const sentence of [...result.totals.explanations, ...result.missed]) {
-    process.stderr.write(`${sentence}\n`);
-  }
-  return { ok: result.ok, result };
-}
+const totals = await runCampaign({
+  seed,
+  safety,
+  killsPerSecond,
+  liveness: 5_000,
+  untilGone: true,
+  onProgress,
+});
+for (const explanation of totals.explanations) process.stderr.write(`${explanation}\n`);
+process.stderr.write(`faults ${JSON.stringify(totals.faults)}\n`);
+process.stdout.write(`${JSON.stringify(totals)}\n`);
+process.exitCode = totals.ok ? 0 : 1;
 
 function onProgress({
   begun,

@@ -47,12 +47,15 @@ describe('a client of sentinels', () => {
 
   test('asks the next one where one of them is frozen', async () => {
     const sentinel = await FakeSentinel.start(primary.port);
-    const frozen = createServer().listen(0, HOST);
+    const waiting = new Set<Socket>();
+    const frozen = createServer((socket) => waiting.add(socket)).listen(0, HOST);
     await once(frozen, 'listening');
     const ports = [(frozen.address() as AddressInfo).port, sentinel.port];
     const led = open({ name: NAME, sentinels: ports.map((port) => ({ host: HOST, port })) });
     await within(once(led, 'ready'), SOON, 'the primary');
     led.disconnect();
+    // Else the command that it never answers times out when the test has ended.
+    for (const socket of waiting) socket.destroy();
     frozen.close();
     await sentinel.stop();
   });

@@ -43,10 +43,6 @@ export class SortedSet {
     return [...this.order].reverse();
   }
 
-  entries(): [string, number][] {
-    return this.order.map((member) => [member, this.scores.get(member) as number]);
-  }
-
   copy(): SortedSet {
     const copy = new SortedSet();
     for (const [member, score] of this.scores) copy.scores.set(member, score);

@@ -21,10 +21,6 @@ export interface Happening {
 export class EventHeap {
   private readonly heap: Happening[] = [];
 
-  get size(): number {
-    return this.heap.length;
-  }
-
   peek(): Happening | undefined {
     return this.heap[0];
   }

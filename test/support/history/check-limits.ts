@@ -17,8 +17,6 @@ export interface CheckLimits {
   readonly highestTokens?: HighestTokens;
   /** Where in the sections' own log each request wrote its begin, by `sectionsBegun`. */
   readonly begun?: ReadonlyMap<string, number>;
-  /** The run goes on: what has not ended yet is not held against it. */
-  readonly unfinished?: boolean;
 }
 
 /** A time in which a lock was free and a request waited for it. */

@@ -37,7 +37,7 @@ export function check(events: readonly HistoryEvent[], limits: CheckLimits): Rep
       ...order.violations,
       ...sharedOrder.violations,
       ...wakeUps.violations,
-      ...notExactlyOnce(lives, limits),
+      ...notExactlyOnce(lives),
       ...leaks(events),
       ...lostWeights(events),
       ...lateHolders(plain, events, faults, stalls, limits),

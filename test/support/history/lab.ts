@@ -120,11 +120,6 @@ export class Lab {
     this.ownWatch = new StallWatch((ms) =>
       this.history.add({ at: stamp(), worker: TEST, type: 'stall', ms: Math.round(ms) }),
     );
-    await this.watchMachine();
-  }
-
-  /** As `watchStalls`, without the processes themselves: hundreds that look at themselves would load the machine. */
-  async watchMachine(): Promise<void> {
     const canary = spawn(process.execPath, [CANARY_PROGRAM], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
     });

@@ -17,8 +17,8 @@ import { Requests } from './worker-requests.mjs';
 const EVENTS_FD = 4;
 /** The place of the engine, and its place in the package that the upgrade tests start from. */
 const ENGINES = ['core/engine/lock-engine.js', 'core/lock-engine.js'];
-/** How long what is left open may take to go after a close, ms. */
-const EXIT_TIME_LIMIT = 2_000;
+/** How long what is left open may take to go after a close, ms: ioredis waits 2 s for a server that does not close its side. */
+const EXIT_TIME_LIMIT = 4_000;
 /** A nested section that was not awaited may end a little after its request, ms. */
 const GAUGE_TIME_LIMIT = 250;
 /** How long a process reads nothing before its host is suspended, ms. */
