@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { pause } from '../support/waiting.js';
+import { eventually, pause, SOON } from '../support/waiting.js';
 import { type TestRequest, type Bench } from './store-under-test.js';
 
 /** What `inspect` shows of a lock. */
@@ -35,6 +35,23 @@ export function describeInspect(bench: Bench): void {
     }
     await holder.release();
     for (const ask of asks) await (await ask.granted()).release();
+  });
+
+  test('those of one process that follow each other are counted and shown as all others are', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const asks: TestRequest[] = [];
+    for (const i of [1, 2, 3]) asks.push(await bench.askInLine(1, key, { label: `section ${i}` }));
+    await holder.release();
+    for (const [i, ask] of asks.entries()) {
+      const grant = await ask.granted();
+      const isShown = async (): Promise<boolean> => {
+        const { holder, queueLength } = await bench.client(bench.whoKnows(1, 0)).inspect(key);
+        return queueLength === 2 - i && holder?.who === who(`section ${i + 1}`);
+      };
+      await eventually(isShown, SOON, 'the turn of the section');
+      await grant.release();
+    }
   });
 
   test('a holder without a label is shown as its process', async () => {

@@ -288,16 +288,18 @@ describe('the scripts of the native protocol', () => {
   });
 
   test.each([
-    ['2 new', /^NEWER 2 1/],
+    ['3 new', /^FORMAT 3 2/],
+    // 0.1.0
+    ['1', /^FORMAT 1 2/],
     ['x', /^PROTOCOL /],
-    ['1 x write 1 - 1795807495109', /^PROTOCOL /],
-    ['1 1795807495109123 write 1 - -', /^PROTOCOL /],
+    ['2 x write 1 - 1795807495109', /^PROTOCOL /],
+    ['2 1795807495109123 write 1 - -', /^PROTOCOL /],
   ])(
-    'data that it cannot read, such as the state %j, is left as it is, and the caller is told',
-    async (state, error) => {
+    'data that it cannot read, such as the format %j, is left as it is, and the caller is told',
+    async (format, error) => {
       const [holder, one] = await three();
       await holder.acquire(1);
-      await redis.hset(one.keys[0], { state });
+      await redis.hset(one.keys[0], { format });
       const before = await redis.hgetall(one.keys[0]);
       await expect(one.acquire(1)).rejects.toThrow(error);
       await expect(one.done(1, ':label')).rejects.toThrow(error);

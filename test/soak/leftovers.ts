@@ -22,7 +22,7 @@ export async function lookForTtls(admin: Redis, lab: Lab): Promise<number> {
 export async function lookForWeights(admin: Redis, lab: Lab): Promise<void> {
   for (const name of await keysOf(admin, lab)) {
     const fields: Record<string, string> = await admin.hgetall(name).catch(() => ({})); // it is no hash
-    const used = fields['state']?.split(' ')[3];
+    const used = fields['format']?.split(' ')[3];
     if (used === undefined) continue;
     const holds = Object.entries(fields)
       .filter(([field]) => field.startsWith('h:'))

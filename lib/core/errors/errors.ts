@@ -178,12 +178,12 @@ export class LockNotReplicatedError extends FairLockError {
 export class LockProtocolError extends FairLockError {
   static readonly code = 'PROTOCOL';
   readonly code = LockProtocolError.code;
-  /** @param newer whether a newer version of the library wrote it: this instance cannot serve, but others can (503) */
-  constructor(details: string, cause?: unknown, newer = false) {
+  /** @param isOther whether another version of the library wrote it: this instance cannot serve, but others can (503) */
+  constructor(details: string, cause?: unknown, isOther = false) {
     super({
       message: 'The lock is kept in a form that this version cannot read.',
       details,
-      status: newer ? 503 : 500,
+      status: isOther ? 503 : 500,
       cause,
     });
   }

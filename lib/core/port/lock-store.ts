@@ -110,9 +110,9 @@ export interface LockSnapshot {
   readonly used?: number;
   /** Of permits, how many there are: `permits` of the request that joined the line, or was granted, last. */
   readonly limit?: number;
-  /** In the order in which they will be served; at most the first 1,000. */
+  /** Those in line, in the order in which they will be served; at most the first 1,000. */
   readonly waiters: readonly LockWaiter[];
-  /** How many wait in all. Calls that were granted together with the holder, which runs before them in the same process, are not counted. */
+  /** How many wait in all: those in line, and those that were granted together with the holder and follow it in the same process. */
   readonly queueLength: number;
 }
 

@@ -22,7 +22,7 @@ export interface Times {
 }
 
 /** The version of what is kept in Redis; a script that finds another one writes nothing. */
-const FORMAT = 1;
+const FORMAT = 2;
 /** For how many leases `done` remembers a request whose acquire may still be under way: by default a minute. */
 const MARK = 2;
 

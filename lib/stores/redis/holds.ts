@@ -89,9 +89,11 @@ export class Holds {
     request.lease.onRenewingStopped(() => void (request.isStopped = true));
     this.lock.move(request, 'held');
     if (!request.isReported) {
-      const renewal = isMessage
-        ? now + Math.min(FIRST_RENEWAL, remaining / 3)
-        : since.monotonic + Math.min(usual, left) / 3;
+      // A turn of a batch is told to Redis, for those who inspect the lock.
+      const renewal =
+        isMessage || request.present !== ''
+          ? now + Math.min(FIRST_RENEWAL, remaining / 3)
+          : since.monotonic + Math.min(usual, left) / 3;
       this.renewAt = Math.min(this.renewAt, renewal);
     }
     this.endsAt = Math.min(this.endsAt, now + remaining);

@@ -199,7 +199,7 @@ export class Checker implements ClientListener {
     const script = this.scripts.get(sha) ?? '';
     for (const client of this.clients) client.observe(this.world.now);
     const errors = Array.isArray(reply)
-      ? reply.filter((one) => typeof one === 'string' && /^(NEWER|PROTOCOL)/.test(one))
+      ? reply.filter((one) => typeof one === 'string' && /^(FORMAT|PROTOCOL)/.test(one))
       : [];
     if (reply instanceof RedisError && !REFUSALS.test(reply.text)) errors.push(reply.text);
     for (const error of errors) this.findings.violate('script-error', `${script}: ${error as string}`);

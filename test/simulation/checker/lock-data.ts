@@ -15,7 +15,7 @@ export interface Holding {
   readonly share: Share | undefined;
 }
 
-/** The field `state` of the hash. */
+/** The field `format` of the hash. */
 interface LockState {
   readonly used: number;
   readonly limit: number;
@@ -47,7 +47,7 @@ export function lockData(redis: MiniRedis, name: string, now: number): LockData 
   );
   return {
     now,
-    state: readState(fields.get('state') ?? ''),
+    state: readState(fields.get('format') ?? ''),
     holdings,
     queue: names.map(idOf),
     next: names[0] === undefined ? undefined : shareOf(names[0].split(':')[2] ?? ''),

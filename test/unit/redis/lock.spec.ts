@@ -248,6 +248,8 @@ describe('one lock, as a client sees it', () => {
     for (const [i, grant] of grants.entries()) {
       expect(grants.map((one) => one() !== undefined)).toEqual([true, i > 0, i > 1]);
       expect(grant()!.token).toBe(11 + i);
+      // Each turn is told to Redis if it lasts for 100 ms.
+      expect(scene.lock.beats.at - performance.now()).toBeLessThanOrEqual(100);
       await grant()!.release();
     }
     expect(scene.done).toEqual([{ id: 'me:1', how: undefined }]);

@@ -12,14 +12,14 @@
 --       full N          N wait, more than it accepts; it is not in line
 --       busy BLOCKER    a try that was not admitted (includes/holders.lua)
 --       over            it was given up (a mark of `done`)
--- Errors OOM if memory is full and nothing could be passed on; NEWER, PROTOCOL before any write
+-- Errors OOM if memory is full and nothing could be passed on; FORMAT, PROTOCOL before any write
 local time = redis.call('TIME')
 
 -- The usual case: the lock is free. The same as below, in four calls.
 if not STRICT and #ARGV == 2 and string.byte(ARGV[2]) == 58 and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
   local token = string.format('%s%06d', time[1], time[2])
   local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
-  redis.call('HSET', KEYS[1], 'state', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends,
+  redis.call('HSET', KEYS[1], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends,
     'h:' .. ARGV[1], ends .. ' ' .. token .. ' ' .. ARGV[2])
   redis.call('PEXPIRE', KEYS[1], LEASE)
   return token

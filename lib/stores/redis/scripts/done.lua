@@ -11,7 +11,7 @@
 --       'force'  it belongs to another client, which is told; [4] … more ids
 -- Returns 1: it held the lock alone, and nobody waits
 --       or a reply (includes/reply.lua) with one answer: held, line N, none, or batch (it is the first of one); after it, for 'leave', the blocker
--- Errors NEWER, PROTOCOL before any write
+-- Errors FORMAT, PROTOCOL before any write
 -- The usual case: the only holder ends, nobody waits. The hash of such a lock has two fields.
 if #ARGV == 1 and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('HLEN', KEYS[1]) == 2
   and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1 then

@@ -6,7 +6,7 @@
 --       for each that waits: its name
 -- Returns for each lock a reply (includes/reply.lua) with an answer for each hold and each that waits:
 --       held LEFT TOKEN, line, or none
---       In place of a reply, the text of an error: NEWER, PROTOCOL. Nothing was written to that lock.
+--       In place of a reply, the text of an error: FORMAT, PROTOCOL. Nothing was written to that lock.
 -- A write that is allowed when memory is full comes first (rule 10).
 redis.call('HDEL', KEYS[1], '')
 --- include: lock

@@ -3,8 +3,8 @@
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] how many holders and waiters to name
 -- Returns { time in ms, mode ('' if nothing is held), used, limit ('' if none), { field, value … } of the hash, how many wait,
---       { name, ticket … } of those in line, { client, until when it counts as alive … } }
--- Errors NEWER, PROTOCOL
+--       { name, ticket … } of those in line, { client, until when it counts as alive … }, the token that was given last }
+-- Errors FORMAT, PROTOCOL
 --- include: lock
 local most, lock, problem = ARGV[1], open(redis.call('TIME'), 1)
 if problem then
@@ -16,4 +16,5 @@ return {
   redis.call('ZCARD', lock.queue),
   redis.call('ZRANGE', lock.queue, 0, most - 1, 'WITHSCORES'),
   redis.call('ZRANGE', lock.clients, 0, most - 1, 'WITHSCORES'),
+  number(lock.token),
 }

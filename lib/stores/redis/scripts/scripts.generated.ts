@@ -6,13 +6,13 @@ end`;
 const lockPart2 = `local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
 local function open(time, first, id)
 local hash = KEYS[first]
-local state, held, mark = unpack(redis.call('HMGET', hash, 'state', 'h:' .. (id or ''), 'x:' .. (id or '')))
+local state, held, mark = unpack(redis.call('HMGET', hash, 'format', 'h:' .. (id or ''), 'x:' .. (id or '')))
 local token, mode, used, limit, ends, scan, least
 if state then
-local format = string.match(state, '^(%d+) ')
+local format = string.match(state, '^%d+')
 token, mode, used, limit, ends, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) (%S+) (%S+) ?(%S*) ?(%S*)$')
 if format and format ~= FORMAT then
-return nil, 'NEWER ' .. format .. ' ' .. FORMAT
+return nil, 'FORMAT ' .. format .. ' ' .. FORMAT
 elseif not (token and (mode == '-' or tonumber(ends))) then
 return nil, UNREADABLE
 end
@@ -62,7 +62,7 @@ if lock.scan then
 state = state .. ' ' .. lock.scan .. ' ' .. number(math.min(lock.least, 2 ^ 53))
 end
 if state ~= lock.state then
-set(lock, 'state', state)
+set(lock, 'format', state)
 end
 flush(lock)
 if not lock.state then
@@ -384,7 +384,7 @@ export const acquire = ['acquire', 3, `local time = redis.call('TIME')
 if not STRICT and #ARGV == 2 and string.byte(ARGV[2]) == 58 and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
 local token = string.format('%s%06d', time[1], time[2])
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
-redis.call('HSET', KEYS[1], 'state', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends,
+redis.call('HSET', KEYS[1], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends,
 'h:' .. ARGV[1], ends .. ' ' .. token .. ' ' .. ARGV[2])
 redis.call('PEXPIRE', KEYS[1], LEASE)
 return token
@@ -578,6 +578,7 @@ redis.call('HSCAN', lock.hash, 0, 'MATCH', 'h:*', 'COUNT', most)[2],
 redis.call('ZCARD', lock.queue),
 redis.call('ZRANGE', lock.queue, 0, most - 1, 'WITHSCORES'),
 redis.call('ZRANGE', lock.clients, 0, most - 1, 'WITHSCORES'),
+number(lock.token),
 }`] as const;
 
 export const primary = ['primary', 1, numberPart1, strictPart1, `local marker, time = KEYS[1], redis.call('TIME')

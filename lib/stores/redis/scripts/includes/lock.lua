@@ -1,5 +1,6 @@
--- One lock as a script sees it: opened from its hash, written back by `close`. The hash has a field `state`, which is
--- `<format> <token> <mode> <used> <limit> <end>`, and ` <scan> <least>` if a look at all holders has not ended; '-': none.
+-- One lock as a script sees it: opened from its hash, written back by `close`. The hash has a field `format`, which is
+-- `<format> <token> <mode> <used> <limit> <end>`, and ` <scan> <least>` if a look at all holders has not ended; '-': none. Every version of
+-- the package looks at the format there, also 0.1.0, which has other fields beside it.
 
 --- include: number
 
@@ -24,13 +25,13 @@ local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
 --   more         the line was not looked at to its end
 local function open(time, first, id)
   local hash = KEYS[first]
-  local state, held, mark = unpack(redis.call('HMGET', hash, 'state', 'h:' .. (id or ''), 'x:' .. (id or '')))
+  local state, held, mark = unpack(redis.call('HMGET', hash, 'format', 'h:' .. (id or ''), 'x:' .. (id or '')))
   local token, mode, used, limit, ends, scan, least
   if state then
-    local format = string.match(state, '^(%d+) ')
+    local format = string.match(state, '^%d+')
     token, mode, used, limit, ends, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) (%S+) (%S+) ?(%S*) ?(%S*)$')
     if format and format ~= FORMAT then
-      return nil, 'NEWER ' .. format .. ' ' .. FORMAT
+      return nil, 'FORMAT ' .. format .. ' ' .. FORMAT
     elseif not (token and (mode == '-' or tonumber(ends))) then
       return nil, UNREADABLE
     end
@@ -91,7 +92,7 @@ local function close(lock)
     state = state .. ' ' .. lock.scan .. ' ' .. number(math.min(lock.least, 2 ^ 53))
   end
   if state ~= lock.state then
-    set(lock, 'state', state)
+    set(lock, 'format', state)
   end
   flush(lock)
   if not lock.state then
