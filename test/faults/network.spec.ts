@@ -33,7 +33,12 @@ describe('a network in trouble', () => {
       // The server receives one more renewal, whose reply is lost.
       renewed: RENEWAL,
     },
-    { what: 'a latency of 2 s', begin: () => scene.proxy.disturb({ delay: 2_000 }) },
+    {
+      what: 'a latency of 2 s',
+      begin: () => scene.proxy.disturb({ delay: 2_000 }),
+      // One more renewal is sent, and comes 2 s later.
+      renewed: RENEWAL + 2_000,
+    },
     { what: 'one byte a second', begin: () => scene.proxy.disturb({ bytesPerSecond: 1 }) },
   ])(
     '$what: a typed error at the command deadline, lost before the lease is over, the next served then',

@@ -292,8 +292,8 @@ describe('the scripts of the native protocol', () => {
     // 0.1.0
     ['1', /^FORMAT 1 2/],
     ['x', /^PROTOCOL /],
-    ['2 x write 1 - 1795807495109', /^PROTOCOL /],
-    ['2 1795807495109123 write 1 - -', /^PROTOCOL /],
+    ['2 x write 1 - 1795807495109 0', /^PROTOCOL /],
+    ['2 1795807495109123 write 1 - - 0', /^PROTOCOL /],
   ])(
     'data that it cannot read, such as the format %j, is left as it is, and the caller is told',
     async (format, error) => {

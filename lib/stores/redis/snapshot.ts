@@ -15,7 +15,6 @@ export type RawInspection = readonly [
   line: readonly string[],
   /** client, until when it counts as alive, … */
   clients: readonly string[],
-  token: string,
 ];
 
 interface Held extends LockHolder {
@@ -26,7 +25,7 @@ interface Held extends LockHolder {
 
 /** Reads the reply of the inspect script. */
 export function toSnapshot(key: string, raw: RawInspection): LockSnapshot {
-  const [, mode, used, limit, , waiting, line, clients, token] = raw;
+  const [, mode, used, limit, , queueLength, line, clients] = raw;
   const now = Number(raw[0]);
   const alive = new Map(pairs(clients));
   const waiters = pairs(line).map(([name, ticket]): LockWaiter => {
@@ -51,8 +50,7 @@ export function toSnapshot(key: string, raw: RawInspection): LockSnapshot {
     ...(isShared && { used: Number(used) }),
     ...(mode === 'permits' && limit !== '' && { limit: Number(limit) }),
     waiters,
-    // Those of the holder's batch that have no turn yet have the tokens after its own.
-    queueLength: waiting + Math.max(0, Number(token) - (holders[0]?.token ?? Infinity)),
+    queueLength,
   };
 }
 

@@ -87,7 +87,7 @@ export function admitsNext({ holdings, next, state }: LockData): boolean {
 }
 
 function readState(text: string): LockState {
-  const [, , , used = 0, limit = '-', end = '-', scan] = text.split(' ');
+  const [, , , used = 0, limit = '-', end = '-', , scan] = text.split(' ');
   const number = (word: string): number => (word === '-' ? Infinity : Number(word));
   return { used: Number(used), limit: number(limit), end: number(end), isScanning: scan !== undefined };
 }

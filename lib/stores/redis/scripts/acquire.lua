@@ -19,7 +19,7 @@ local time = redis.call('TIME')
 if not STRICT and #ARGV == 2 and string.byte(ARGV[2]) == 58 and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
   local token = string.format('%s%06d', time[1], time[2])
   local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
-  redis.call('HSET', KEYS[1], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends,
+  redis.call('HSET', KEYS[1], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends .. ' 0',
     'h:' .. ARGV[1], ends .. ' ' .. token .. ' ' .. ARGV[2])
   redis.call('PEXPIRE', KEYS[1], LEASE)
   return token
@@ -53,12 +53,12 @@ local function refusal(name, terms, most)
   end
   -- Dead requests at the head may leave.
   pass(lock, client)
-  waiting = redis.call('ZCARD', lock.queue)
+  waiting = redis.call('ZCARD', lock.queue) + lock.rest
   return waiting >= tonumber(most) and not isNext(terms) and 'full ' .. waiting or nil
 end
 
 expire(lock)
-waiting = redis.call('ZCARD', lock.queue)
+waiting = redis.call('ZCARD', lock.queue) + lock.rest
 local answers, inLine = {}, {}
 for i = 1, #ARGV, 4 do
   local id, about, most, ticket = ARGV[i], ARGV[i + 1], ARGV[i + 2] or '', ARGV[i + 3] or ''
@@ -97,6 +97,7 @@ for i, entry in pairs(inLine) do
   if lock.moved or not ticket then
     local score = redis.call('ZSCORE', lock.queue, entry.name)
     ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
+    rank = rank and rank + lock.rest
   end
   if not ticket then
     answers[i] = 'granted'

@@ -57,7 +57,7 @@ if how == 'force' then
   end
 else
   local value = lock.held
-  local isFirst = value and how == 'leave' and lock.token > readHold(value).token and lock.mode == 'write'
+  local isFirst = value and how == 'leave' and lock.rest > 0
   local rank = not value and about ~= '' and redis.call('ZRANK', lock.queue, id .. ':' .. about)
   if isFirst then
     answer = 'batch'
@@ -69,7 +69,7 @@ else
     end
   elseif rank then
     redis.call('ZREM', lock.queue, id .. ':' .. about)
-    answer, changed = 'line ' .. rank, rank == 0
+    answer, changed = 'line ' .. rank + lock.rest, rank == 0
   end
   if answer == 'none' or answer == 'batch' then
     -- A write that is allowed when memory is full comes first (rule 10).

@@ -7,10 +7,10 @@ const lockPart2 = `local UNREADABLE = 'PROTOCOL the data of the lock cannot be r
 local function open(time, first, id)
 local hash = KEYS[first]
 local state, held, mark = unpack(redis.call('HMGET', hash, 'format', 'h:' .. (id or ''), 'x:' .. (id or '')))
-local token, mode, used, limit, ends, scan, least
+local token, mode, used, limit, ends, rest, scan, least
 if state then
 local format = string.match(state, '^%d+')
-token, mode, used, limit, ends, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) (%S+) (%S+) ?(%S*) ?(%S*)$')
+token, mode, used, limit, ends, rest, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) (%S+) (%S+) (%d+) ?(%S*) ?(%S*)$')
 if format and format ~= FORMAT then
 return nil, 'FORMAT ' .. format .. ' ' .. FORMAT
 elseif not (token and (mode == '-' or tonumber(ends))) then
@@ -21,7 +21,7 @@ return {
 hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2], prefix = string.match(hash, '^[^{]*'),
 now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
 token = tonumber(token or 0), mode = mode ~= '-' and mode or nil, used = tonumber(used or 0), limit = tonumber(limit),
-ends = tonumber(ends) or math.huge, life = 0, scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
+ends = tonumber(ends) or math.huge, rest = tonumber(rest or 0), life = 0, scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
 held = held, mark = mark, state = state, fields = {}, granted = {}, reached = {},
 }
 end
@@ -46,7 +46,7 @@ end
 end
 local function close(lock)
 if lock.used == 0 then
-lock.mode, lock.scan = nil, nil
+lock.mode, lock.scan, lock.rest = nil, nil, 0
 if redis.call('EXISTS', lock.queue) == 0 then
 lock.limit = nil
 if #lock.fields == 0 and redis.call('HLEN', lock.hash) <= (lock.state and 1 or 0) then
@@ -56,8 +56,8 @@ end
 end
 end
 lock.token = lock.token == 0 and lock.micros or lock.token
-local state = string.format('%s %.0f %s %.0f %s %s', FORMAT, lock.token, lock.mode or '-', lock.used,
-lock.limit and number(lock.limit) or '-', lock.used > 0 and number(lock.ends) or '-')
+local state = string.format('%s %.0f %s %.0f %s %s %d', FORMAT, lock.token, lock.mode or '-', lock.used,
+lock.limit and number(lock.limit) or '-', lock.used > 0 and number(lock.ends) or '-', lock.rest)
 if lock.scan then
 state = state .. ' ' .. lock.scan .. ' ' .. number(math.min(lock.least, 2 ^ 53))
 end
@@ -112,6 +112,7 @@ lock.mode, lock.used, lock.limit = terms.mode, lock.used + terms.weight, terms.l
 end
 local function hold(lock, id, about, terms, lease)
 lock.token = math.max(lock.micros, lock.token + 1)
+lock.rest = 0
 if lock.used == 0 then
 endFirst(lock, math.huge)
 end
@@ -120,7 +121,7 @@ setHold(lock, id, lock.now + (terms.fixed or lease), number(lock.token) .. ' ' .
 end
 local function drop(lock, id, value)
 redis.call('HDEL', lock.hash, 'h:' .. id)
-lock.used = math.max(0, lock.used - readHold(value).terms.weight)
+lock.used, lock.rest = math.max(0, lock.used - readHold(value).terms.weight), 0
 if lock.used == 0 then
 lock.mode = nil
 endFirst(lock, math.huge)
@@ -162,7 +163,9 @@ end
 if not cursor then
 lock.used = sum
 end
-lock.mode = lock.used > 0 and lock.mode or nil
+if lock.used == 0 then
+lock.mode, lock.rest = nil, 0
+end
 endFirst(lock, lock.least)
 end
 local function describeHeld(lock, value)
@@ -176,6 +179,7 @@ return 'none'
 end
 local was = readHold(value)
 if present ~= '' then
+lock.rest = lock.token - string.match(present, '^%d+')
 value = number(was.ends) .. ' ' .. present
 end
 lease = lease or was.terms.fixed and 0 or LEASE
@@ -306,7 +310,8 @@ break
 end
 gain[#gain + 1], names[#names + 1] = another, other
 end
-lock.token = lock.token + #names - 1
+lock.rest = #names - 1
+lock.token = lock.token + lock.rest
 end
 return names
 end
@@ -384,7 +389,7 @@ export const acquire = ['acquire', 3, `local time = redis.call('TIME')
 if not STRICT and #ARGV == 2 and string.byte(ARGV[2]) == 58 and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
 local token = string.format('%s%06d', time[1], time[2])
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
-redis.call('HSET', KEYS[1], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends,
+redis.call('HSET', KEYS[1], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends .. ' 0',
 'h:' .. ARGV[1], ends .. ' ' .. token .. ' ' .. ARGV[2])
 redis.call('PEXPIRE', KEYS[1], LEASE)
 return token
@@ -405,11 +410,11 @@ elseif waiting < tonumber(most) then
 return nil
 end
 pass(lock, client)
-waiting = redis.call('ZCARD', lock.queue)
+waiting = redis.call('ZCARD', lock.queue) + lock.rest
 return waiting >= tonumber(most) and not isNext(terms) and 'full ' .. waiting or nil
 end
 expire(lock)
-waiting = redis.call('ZCARD', lock.queue)
+waiting = redis.call('ZCARD', lock.queue) + lock.rest
 local answers, inLine = {}, {}
 for i = 1, #ARGV, 4 do
 local id, about, most, ticket = ARGV[i], ARGV[i + 1], ARGV[i + 2] or '', ARGV[i + 3] or ''
@@ -448,6 +453,7 @@ local ticket, rank = entry.ticket, entry.rank
 if lock.moved or not ticket then
 local score = redis.call('ZSCORE', lock.queue, entry.name)
 ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
+rank = rank and rank + lock.rest
 end
 if not ticket then
 answers[i] = 'granted'
@@ -496,7 +502,7 @@ end
 end
 else
 local value = lock.held
-local isFirst = value and how == 'leave' and lock.token > readHold(value).token and lock.mode == 'write'
+local isFirst = value and how == 'leave' and lock.rest > 0
 local rank = not value and about ~= '' and redis.call('ZRANK', lock.queue, id .. ':' .. about)
 if isFirst then
 answer = 'batch'
@@ -508,7 +514,7 @@ keep(lock, id, value, tonumber(ARGV[4]))
 end
 elseif rank then
 redis.call('ZREM', lock.queue, id .. ':' .. about)
-answer, changed = 'line ' .. rank, rank == 0
+answer, changed = 'line ' .. rank + lock.rest, rank == 0
 end
 if answer == 'none' or answer == 'batch' then
 redis.call('HDEL', lock.hash, '')
@@ -575,10 +581,9 @@ end
 return {
 number(lock.now), lock.mode or '', number(lock.used), lock.limit and number(lock.limit) or '',
 redis.call('HSCAN', lock.hash, 0, 'MATCH', 'h:*', 'COUNT', most)[2],
-redis.call('ZCARD', lock.queue),
+redis.call('ZCARD', lock.queue) + lock.rest,
 redis.call('ZRANGE', lock.queue, 0, most - 1, 'WITHSCORES'),
 redis.call('ZRANGE', lock.clients, 0, most - 1, 'WITHSCORES'),
-number(lock.token),
 }`] as const;
 
 export const primary = ['primary', 1, numberPart1, strictPart1, `local marker, time = KEYS[1], redis.call('TIME')

@@ -28,6 +28,7 @@ end
 -- Gives the lock to a request for `lease` ms, unless it has a fixed lease. Its token is the next one.
 local function hold(lock, id, about, terms, lease)
   lock.token = math.max(lock.micros, lock.token + 1)
+  lock.rest = 0
   if lock.used == 0 then
     endFirst(lock, math.huge)
   end
@@ -38,7 +39,7 @@ end
 -- Ends a hold that has `value`.
 local function drop(lock, id, value)
   redis.call('HDEL', lock.hash, 'h:' .. id)
-  lock.used = math.max(0, lock.used - readHold(value).terms.weight)
+  lock.used, lock.rest = math.max(0, lock.used - readHold(value).terms.weight), 0
   if lock.used == 0 then
     lock.mode = nil
     endFirst(lock, math.huge)
@@ -86,7 +87,9 @@ local function expire(lock)
     -- All was seen in one look, so this is the truth.
     lock.used = sum
   end
-  lock.mode = lock.used > 0 and lock.mode or nil
+  if lock.used == 0 then
+    lock.mode, lock.rest = nil, 0
+  end
   endFirst(lock, lock.least)
 end
 
@@ -104,6 +107,7 @@ local function renew(lock, id, lease, present)
   end
   local was = readHold(value)
   if present ~= '' then
+    lock.rest = lock.token - string.match(present, '^%d+')
     value = number(was.ends) .. ' ' .. present
   end
   lease = lease or was.terms.fixed and 0 or LEASE

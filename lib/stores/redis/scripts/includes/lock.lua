@@ -1,5 +1,5 @@
 -- One lock as a script sees it: opened from its hash, written back by `close`. The hash has a field `format`, which is
--- `<format> <token> <mode> <used> <limit> <end>`, and ` <scan> <least>` if a look at all holders has not ended; '-': none. Every version of
+-- `<format> <token> <mode> <used> <limit> <end> <rest>`, and ` <scan> <least>` if a look at all holders has not ended; '-': none. Every version of
 -- the package looks at the format there, also 0.1.0, which has other fields beside it.
 
 --- include: number
@@ -14,6 +14,7 @@ local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
 --   used         the sum of the weights that are held
 --   limit        permits of the request that joined the line or was granted last
 --   ends         no lease ends before this time, ms
+--   rest         of a batch, how many have had no turn yet
 --   life         how long the hash must live for what this call writes, ms
 --   held, mark   the hold and the mark of the request `id`; false: it has none
 --   state        as it was read; false: there was none
@@ -26,10 +27,10 @@ local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
 local function open(time, first, id)
   local hash = KEYS[first]
   local state, held, mark = unpack(redis.call('HMGET', hash, 'format', 'h:' .. (id or ''), 'x:' .. (id or '')))
-  local token, mode, used, limit, ends, scan, least
+  local token, mode, used, limit, ends, rest, scan, least
   if state then
     local format = string.match(state, '^%d+')
-    token, mode, used, limit, ends, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) (%S+) (%S+) ?(%S*) ?(%S*)$')
+    token, mode, used, limit, ends, rest, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) (%S+) (%S+) (%d+) ?(%S*) ?(%S*)$')
     if format and format ~= FORMAT then
       return nil, 'FORMAT ' .. format .. ' ' .. FORMAT
     elseif not (token and (mode == '-' or tonumber(ends))) then
@@ -40,7 +41,7 @@ local function open(time, first, id)
     hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2], prefix = string.match(hash, '^[^{]*'),
     now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
     token = tonumber(token or 0), mode = mode ~= '-' and mode or nil, used = tonumber(used or 0), limit = tonumber(limit),
-    ends = tonumber(ends) or math.huge, life = 0, scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
+    ends = tonumber(ends) or math.huge, rest = tonumber(rest or 0), life = 0, scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
     held = held, mark = mark, state = state, fields = {}, granted = {}, reached = {},
   }
 end
@@ -75,7 +76,7 @@ end
 -- Writes the lock back. One that is neither held nor waited for is deleted, unless marks of `done` are left in it.
 local function close(lock)
   if lock.used == 0 then
-    lock.mode, lock.scan = nil, nil
+    lock.mode, lock.scan, lock.rest = nil, nil, 0
     if redis.call('EXISTS', lock.queue) == 0 then
       lock.limit = nil
       if #lock.fields == 0 and redis.call('HLEN', lock.hash) <= (lock.state and 1 or 0) then
@@ -86,8 +87,8 @@ local function close(lock)
   end
   -- Whatever was granted before the hash was lost has a lower token than what is granted from now on.
   lock.token = lock.token == 0 and lock.micros or lock.token
-  local state = string.format('%s %.0f %s %.0f %s %s', FORMAT, lock.token, lock.mode or '-', lock.used,
-    lock.limit and number(lock.limit) or '-', lock.used > 0 and number(lock.ends) or '-')
+  local state = string.format('%s %.0f %s %.0f %s %s %d', FORMAT, lock.token, lock.mode or '-', lock.used,
+    lock.limit and number(lock.limit) or '-', lock.used > 0 and number(lock.ends) or '-', lock.rest)
   if lock.scan then
     state = state .. ' ' .. lock.scan .. ' ' .. number(math.min(lock.least, 2 ^ 53))
   end

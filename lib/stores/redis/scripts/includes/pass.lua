@@ -79,7 +79,8 @@ local function give(lock, name, behind, rank, client, terms, lease)
       end
       gain[#gain + 1], names[#names + 1] = another, other
     end
-    lock.token = lock.token + #names - 1
+    lock.rest = #names - 1
+    lock.token = lock.token + lock.rest
   end
   return names
 end
