@@ -10,8 +10,8 @@ import { deferred, pause, within, SOON } from '../support/waiting.js';
 
 /** How often a holder renews. */
 const HEARTBEAT = Math.min(USUAL_TIMES.lease, USUAL_TIMES.livenessWindow) / 3;
-/** The longest time to live of what a clean release leaves: who waited is known for two windows. With a second to spare, ms. */
-const REST = 2 * USUAL_TIMES.livenessWindow + 1_000;
+/** The longest time to live of what a clean release leaves: who waited is known for two to three windows. With a second to spare, ms. */
+const REST = 3 * USUAL_TIMES.livenessWindow + 1_000;
 
 /** With these a client sends its heartbeats 10 s apart. */
 const LONG_TIMES = { lease: 60_000, livenessWindow: 30_000, commandTimeout: 1_000 };

@@ -105,20 +105,20 @@ describe('requests that are made in the same moment', () => {
       return { holder, leave, first, second, last };
     };
 
-    test('wait on if the first of them gives up while the message is under way', async () => {
+    test('keep their places if the first of them gives up while the message is under way', async () => {
       const { holder, leave, first, second, last } = await scene();
       const message = proxy.messages({ deliver: false, again: [200] });
       await holder.release();
       await message.hit();
       leave.abort();
       await expect(first.granted).rejects.toMatchObject({ code: 'ABORTED' });
-      const lock = await last.granted;
+      const lock = await second.granted;
       let isServed = false;
-      void second.granted.then(() => (isServed = true));
+      void last.granted.then(() => (isServed = true));
       await pause(400);
       expect([isServed, lock.state]).toEqual([false, 'held']);
       await lock.release();
-      await (await second.granted).release();
+      await (await last.granted).release();
     });
 
     test('hold the lock in turn although the message comes twice', async () => {
