@@ -28,8 +28,7 @@ const NOT_FOR_READERS =
 
 const sources = execFileSync('git', ['ls-files', 'lib'], { cwd: ROOT, encoding: 'utf8' })
   .split('\n')
-  .filter((file) => /(?<!\.generated)\.(?:ts|js|lua)$/.test(file))
-  .filter((file) => !/stores\/redis\/((asks|holds|lock)\.ts|scripts\/done\.lua)$/.test(file)); // rewritten at present
+  .filter((file) => /(?<!\.generated)\.(?:ts|js|lua)$/.test(file));
 
 /** A page without its code; a source on one line, so that no phrase is cut by the end of one. */
 const proseOf = (file: string): string =>

@@ -118,9 +118,7 @@ export class StoreClient {
   }
 
   private async ping(): Promise<number | undefined> {
-    const { client } = this.connection;
-    const listeners = await client.publish(this.options.channels + this.options.clientId, 'ping');
-    return client.isCluster ? undefined : listeners;
+    return await this.connection.publish(this.options.channels + this.options.clientId, 'ping');
   }
 
   /** Gives back what the locks hold, and closes the connections. */

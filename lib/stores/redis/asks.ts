@@ -7,7 +7,7 @@ import type { LockCore } from './lock-core.js';
 import { readBlocker, type Reply } from './reply.js';
 import type { Request } from './request.js';
 
-/** One acquire asks for so many requests, and Redis grants so many together. */
+/** The most that one acquire asks for, and that Redis grants together. */
 export const MOST_TOGETHER = 64;
 
 /** The requests of one lock that ask for their places, for the first time or again. */
@@ -33,7 +33,7 @@ export class Asks {
     }
   }
 
-  /** Sends what is to be asked for: plain requests together, others alone. */
+  /** Sends the requests that are due: plain ones together, others alone. */
   send(): void {
     const { fresh } = this;
     this.fresh = new Set();
@@ -93,8 +93,8 @@ export class Asks {
   private apply(request: Request, reply: Reply, words: readonly string[]): void {
     const { lock } = this;
     const [what, first, second] = words;
-    // What became of it since the command was sent counts more (rule 6). One that is over was given back then; its batch may still hold
-    // the lock under its name.
+    // What became of it since the command was sent counts more (rule 6). A request that has ended was given back then; its batch may still
+    // hold the lock under its name.
     if (request.state === 'next') lock.reportPlace(request, this.holds.blockerOf(request).ahead ?? 0);
     if (request.state !== 'asking') return;
     switch (what) {
@@ -138,7 +138,7 @@ export class Asks {
     }
   }
 
-  /** The request is over, and Redis may not know it. */
+  /** The request has ended, and Redis may not know it. */
   private giveUp(request: Request): void {
     if (!this.holds.isHead(request)) leave(this.lock, request);
   }

@@ -143,7 +143,7 @@ export class Holds {
     return this.lock.done(hold, { how: 'keep', more: Math.ceil(keep + waitedForTurn) }, undefined, fixed);
   }
 
-  /** Whether Redis has the hold of a batch under the id of this request: that the request is over says nothing of it. */
+  /** Whether Redis has the hold of a batch under the id of this request: that the request has ended says nothing of it. */
   isHead(request: Request): boolean {
     return this.batch?.head === request;
   }
@@ -219,7 +219,7 @@ export class Holds {
     });
   }
 
-  /** The lease of a hold is over, as this client sees it. Its section has the margin to stop. */
+  /** The lease of a hold has expired, as this client sees it. Its section has the margin to stop. */
   private ranOut(request: Request): void {
     this.lock.move(request, 'lost');
     if (this.batch?.present?.request === request) this.endBatch();

@@ -58,7 +58,7 @@ export class Lock implements LockCore, RequestOwner, TimedTask {
     return wait.promise;
   }
 
-  /** Sends what is to be asked for. */
+  /** Sends the requests that are due. */
   sendAsks(): void {
     this.asks.send();
     this.plan();

@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import type { TimedTask, Timers } from '../../core/runtime/timers.js';
-import type { CommandConnection } from '../redis-client/commands/command-connection.js';
+import type { CommandLink } from '../redis-client/commands/link.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
 import type { Script } from '../redis-client/commands/script.js';
 
@@ -26,7 +26,7 @@ export class PrimaryMarker implements TimedTask {
   onRefused: ((error: LockConfigurationError) => void) | undefined;
 
   constructor(
-    private readonly connection: CommandConnection,
+    private readonly connection: CommandLink,
     private readonly timers: Timers,
     private readonly script: Script,
     /** Without ioredis' key prefix. */
@@ -55,7 +55,7 @@ export class PrimaryMarker implements TimedTask {
   /** Never rejects. */
   private async look(warnOfWaits: boolean): Promise<void> {
     // A Cluster has many primaries: strict clients are refused there.
-    if (this.connection.client.isCluster) return this.looked();
+    if (this.connection.isCluster) return this.looked();
     try {
       const reply = await this.connection.scripts.run(this.script, [this.key], []);
       const [status, wait] = reply as [Status, number?];

@@ -172,7 +172,7 @@ export class RedisLockStore implements LockStore {
 
   private warnIfUncounted(): void {
     const { connection, subscriber } = this.client;
-    if (subscriber.counted !== false || connection.client.isCluster || this.hasWarned) return;
+    if (subscriber.counted !== false || connection.isCluster || this.hasWarned) return;
     this.hasWarned = true;
     this.options.onWarning(UNCOUNTED);
   }

@@ -4,6 +4,7 @@ import {
   type FairLockError,
 } from '../../core/errors/errors.js';
 import { CommandConnection } from '../redis-client/commands/command-connection.js';
+import type { CommandLink } from '../redis-client/commands/link.js';
 import { Retry } from '../redis-client/commands/retry.js';
 import { openConnection, type RedisSource } from '../redis-client/connection/redis-source.js';
 import type { Script, ScriptRunner } from '../redis-client/commands/script.js';
@@ -59,7 +60,7 @@ export class Replicas {
   private readonly firstProbe: Promise<void>;
 
   constructor(
-    private readonly connection: CommandConnection,
+    private readonly connection: CommandLink,
     private readonly options: ReplicasOptions,
   ) {
     this.retry = new Retry(connection);
@@ -207,8 +208,7 @@ export class Replicas {
   /** Reconnects after no answer for longer than WAIT can take: the socket may be half open. */
   private rebuild(): void {
     this.epoch += 1;
-    const { client } = this.connection;
-    if (!client.isCluster && this.connection.ready) client.disconnect(true);
+    this.connection.reconnect();
   }
 }
 

@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../core/errors/errors.js';
-import type { CommandConnection } from '../redis-client/commands/command-connection.js';
+import type { CommandLink } from '../redis-client/commands/link.js';
 
 export interface WaitOptions {
   /** How many replicas must have a write before the store relies on it. */
@@ -18,7 +18,7 @@ export class WaitCommand {
   private warnedOfShortage = false;
 
   constructor(
-    private readonly connection: CommandConnection,
+    private readonly connection: CommandLink,
     private readonly options: WaitOptions,
   ) {}
 
@@ -32,7 +32,7 @@ export class WaitCommand {
     if (!this.connection.ready) return 'failed';
     const { min, timeout } = this.options;
     try {
-      const replicas = Number(await this.connection.client.call('WAIT', min, Math.ceil(timeout)));
+      const replicas = await this.connection.wait(min, timeout);
       this.forget();
       this.warnedOfRefusal = false;
       this.judge(replicas);

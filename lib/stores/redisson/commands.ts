@@ -1,5 +1,5 @@
 import { now } from '../../core/port/lease.js';
-import type { CommandConnection } from '../redis-client/commands/command-connection.js';
+import type { CommandLink } from '../redis-client/commands/link.js';
 import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
 import { untilAnswered, type Sent } from '../redis-client/commands/script-calls.js';
 import { script, type Script } from '../redis-client/commands/script.js';
@@ -57,7 +57,7 @@ export class RedissonCommands {
   private readonly givingBack = new Set<Promise<unknown>>();
 
   constructor(
-    private readonly client: { readonly connection: CommandConnection; readonly retry: Retry },
+    private readonly client: { readonly connection: CommandLink; readonly retry: Retry },
     private readonly options: { readonly lockWatchdogTimeout: number; readonly commandTimeout: number },
     private readonly publish: Publish,
   ) {}

@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { emit } from '../../../core/diagnostics/diagnostics.js';
 import { ClusterNodes } from '../connection/cluster-nodes.js';
 import type { RedisConnection } from '../connection/redis-source.js';
+import type { CommandLink } from './link.js';
 import { BackOff } from '../server/back-off.js';
 import { closeClient } from '../server/close-client.js';
 import {
@@ -16,15 +17,13 @@ import {
 import { Signal } from '../server/time-limit.js';
 import { ScriptSender } from './script-sender.js';
 
-/** The connection that carries the scripts: what a store needs of a client library, besides a `Subscriber`. */
-export class CommandConnection {
+/** The connection that carries the scripts. */
+export class CommandConnection implements CommandLink {
   /** The one way to run a script. */
   readonly scripts: ScriptSender;
   /** The error of the last attempt to connect. */
   connectError: unknown;
-  /** Called after each connect; on a Cluster after that of each node, and when other nodes may serve some slots. */
   onConnected: (() => void) | undefined;
-  /** Called after each loss of a connection. */
   onClosed: (() => void) | undefined;
   private readonly readyOrClosed = new Signal();
   private readonly nodes: ClusterNodes | undefined;
@@ -69,15 +68,30 @@ export class CommandConnection {
     return this.client.status === 'ready';
   }
 
-  /** Begins to connect unless the client has begun already. A failure is not an error here: the client tries again. */
+  get isCluster(): boolean {
+    return this.client.isCluster;
+  }
+
   connect(): void {
     if (this.client.status === 'wait') this.client.connect().catch(() => undefined);
     else if (this.ready) this.onReady();
   }
 
-  /** Resolves when commands can be sent, or after `limit` ms. Does not keep the process alive. */
   async whenReady(limit: number): Promise<void> {
     if (!this.ready && !this.closed) await this.readyOrClosed.within(limit);
+  }
+
+  async publish(channel: string, text: string): Promise<number | undefined> {
+    const listeners = await this.client.publish(channel, text);
+    return this.isCluster ? undefined : listeners;
+  }
+
+  async wait(min: number, timeout: number): Promise<number> {
+    return Number(await this.client.call('WAIT', min, Math.ceil(timeout)));
+  }
+
+  reconnect(): void {
+    if (!this.isCluster && this.ready) this.client.disconnect(true);
   }
 
   async close(limit: number): Promise<void> {
@@ -120,7 +134,7 @@ export class CommandConnection {
     void this.nodes?.probe(this.timeout / 2);
     if (this.nodes || this.suspected || this.lastReply >= since || !this.ready) return failure;
     this.suspected = true;
-    this.client.disconnect(true);
+    this.reconnect();
     return failure;
   }
 
@@ -139,7 +153,7 @@ export class CommandConnection {
    */
   private leaveDemoted(): void {
     if (!this.nodes && this.ready && performance.now() - this.readySince > this.timeout) {
-      this.client.disconnect(true);
+      this.reconnect();
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { CommandConnection } from './command-connection.js';
+import type { CommandLink } from './link.js';
 import { toCommandFailure, type CommandFailure } from '../server/server-failure.js';
 import { Signal } from '../server/time-limit.js';
 
@@ -19,7 +19,7 @@ export class Retry {
   private readonly closing = new Signal();
   private closed = false;
 
-  constructor(private readonly connection: CommandConnection) {}
+  constructor(private readonly connection: Pick<CommandLink, 'ready' | 'whenReady'>) {}
 
   /**
    * Repeats an idempotent command until it is answered or `deadline` (monotonic) has passed. While there is no connection it

@@ -120,9 +120,7 @@ export class RedisPeers implements Peers {
     const report = request && this.onReportRequest?.(request);
     if (!report) return true;
     // If this fails, the requester reports this client as silent, which is correct.
-    this.connection.client
-      .publish(this.channels + sender, reportMessage(nonce, report))
-      .catch(() => undefined);
+    this.connection.publish(this.channels + sender, reportMessage(nonce, report)).catch(() => undefined);
     return true;
   }
 

@@ -1,4 +1,4 @@
--- A request is over: its hold ends, or it leaves the line. Who is next gets the lock. Repeating it changes nothing.
+-- A request has ended: its hold ends, or it leaves the line. Who is next gets the lock. Repeating it changes nothing.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] id of the request: all there is for the end of a usual hold
@@ -6,7 +6,7 @@
 --       ''       nothing
 --       'leave'  it gave up before it had the lock, as far as its client knows: the answer tells what blocks the lock; the first of a
 --                batch keeps the lock until its client has given the others their places back (rule 9); [4] 'mark': as 'mark', too
---       'mark'   a copy of its acquire may still be under way and is to do nothing: leaves a mark for MARK ms
+--       'mark'   a copy of its acquire may still be under way and must do nothing: leaves a mark for MARK ms
 --       'keep'   [4] ms, counted from the grant, for which no request gets what it held
 --       'force'  it belongs to another client, which is told; [4] … more ids
 -- Returns 1: it held the lock alone, and nobody waits

@@ -1,0 +1,41 @@
+import type { ScriptRunner } from './script.js';
+
+/** The ways to send a script. */
+interface Scripts extends ScriptRunner {
+  /** As `run`, but gathers commands until all sockets with data have been read: for a command that no other process waits for. */
+  readonly runGathered: ScriptRunner['run'];
+  /** Immediately, before what is gathered, and without a deadline. Rejects with `UnknownScript` if the server does not have the script. */
+  readonly runNow: ScriptRunner['run'];
+}
+
+/**
+ * All that a store asks of the client library for its commands. `CommandConnection` puts ioredis behind it. For messages there is
+ * `Subscriber`, whose public part is as small.
+ */
+export interface CommandLink {
+  readonly scripts: Scripts;
+  /** Whether commands can be sent now. */
+  readonly ready: boolean;
+  readonly isCluster: boolean;
+  /** Called after each connect; on a Cluster after that of each node, and when other nodes may serve some slots. */
+  onConnected: (() => void) | undefined;
+  /** Called after each loss of a connection. */
+  onClosed: (() => void) | undefined;
+
+  /** Begins to connect unless it has begun already. A failure is not an error here: it tries again. */
+  connect(): void;
+
+  /** Resolves when commands can be sent, or after `limit` ms. Does not keep the process alive. */
+  whenReady(limit: number): Promise<void>;
+
+  /** Resolves with how many connections the server counts at the channel; undefined: it counts only some, as a node of a Cluster. */
+  publish(channel: string, text: string): Promise<number | undefined>;
+
+  /** Resolves with how many replicas have what this connection wrote, after `timeout` ms at most. */
+  wait(min: number, timeout: number): Promise<number>;
+
+  /** Drops the connection, which may be half open, and makes a new one. */
+  reconnect(): void;
+
+  close(limit: number): Promise<void>;
+}
