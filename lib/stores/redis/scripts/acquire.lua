@@ -28,7 +28,10 @@ end
 --- include: lock
 --- include: terms
 --- include: holders
+--- include: held
+--- include: blocker
 --- include: strict
+--- include: line
 --- include: pass
 --- include: reply
 local lock, problem = open(time, 1, ARGV[1])

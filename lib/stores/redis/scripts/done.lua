@@ -22,6 +22,7 @@ end
 --- include: lock
 --- include: terms
 --- include: holders
+--- include: blocker
 --- include: strict
 --- include: pass
 --- include: reply
@@ -64,8 +65,12 @@ else
   elseif value then
     drop(lock, id, value)
     answer, changed = 'held', true
-    if how == 'keep' then
-      keep(lock, id, value, tonumber(ARGV[4]))
+    local was = readHold(value)
+    local ends = math.ceil(was.token / 1000) + (tonumber(ARGV[4]) or 0)
+    if how == 'keep' and ends > lock.now then
+      redis.call('HDEL', lock.hash, 'h:-' .. id)
+      take(lock, was.terms)
+      setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
     end
   elseif rank then
     redis.call('ZREM', lock.queue, id .. ':' .. about)
@@ -89,7 +94,15 @@ if changed or lock.used == 0 then
   pass(lock, client)
 end
 if how == 'keep' and lock.used > 0 then
-  tellLine(lock)
+  -- All that wait ask again: the lock is free at another time than they were told.
+  local told = {}
+  for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
+    local waiter = string.match(name, '^[^:]+')
+    if not told[waiter] then
+      told[waiter] = true
+      tell(lock, waiter, 'look ' .. lock.hash)
+    end
+  end
 end
 local why = how == 'leave' and blocker(lock) or nil
 close(lock)

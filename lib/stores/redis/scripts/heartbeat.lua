@@ -12,9 +12,36 @@ redis.call('HDEL', KEYS[1], '')
 --- include: lock
 --- include: terms
 --- include: holders
+--- include: held
 --- include: strict
+--- include: line
 --- include: pass
 --- include: reply
+-- Renews a hold, for `lease` ms: nil, for LEASE ms unless its lease is fixed; 0, not at all. `present`: the token, terms and label that
+-- the hold has now, '' if they are unchanged.
+local function renew(lock, id, lease, present)
+  local value = redis.call('HGET', lock.hash, 'h:' .. id)
+  if not value then
+    return 'none'
+  end
+  local was = readHold(value)
+  if present ~= '' then
+    lock.rest = lock.token - string.match(present, '^%d+')
+    value = number(was.ends) .. ' ' .. present
+  end
+  lease = lease or was.terms.fixed and 0 or LEASE
+  if lease == 0 and present == '' then
+    return describeHeld(lock, value)
+  end
+  -- Clients with other options may have given it for longer.
+  local ends = math.max(was.ends, lease > 0 and lock.now + lease or 0)
+  setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
+  if lock.mode == 'write' then
+    endFirst(lock, ends)
+  end
+  return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
+end
+
 local time = redis.call('TIME')
 local client, at, replies = ARGV[1], 2, {}
 

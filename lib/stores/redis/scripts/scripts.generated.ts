@@ -127,18 +127,6 @@ lock.mode = nil
 endFirst(lock, math.huge)
 end
 end
-local function keep(lock, id, value, ms)
-local was = readHold(value)
-local ends = math.ceil(was.token / 1000) + ms
-if ends > lock.now then
-local kept = redis.call('HGET', lock.hash, 'h:-' .. id)
-if kept then
-drop(lock, '-' .. id, kept)
-end
-take(lock, was.terms)
-setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
-end
-end
 local function expire(lock)
 if lock.ends > lock.now then
 return
@@ -167,33 +155,12 @@ if lock.used == 0 then
 lock.mode, lock.rest = nil, 0
 end
 endFirst(lock, lock.least)
-end
-local function describeHeld(lock, value)
+end`;
+const heldPart1 = `local function describeHeld(lock, value)
 local was = readHold(value)
 return 'held ' .. number(math.max(0, was.ends - lock.now)) .. ' ' .. number(was.token)
-end
-local function renew(lock, id, lease, present)
-local value = redis.call('HGET', lock.hash, 'h:' .. id)
-if not value then
-return 'none'
-end
-local was = readHold(value)
-if present ~= '' then
-lock.rest = lock.token - string.match(present, '^%d+')
-value = number(was.ends) .. ' ' .. present
-end
-lease = lease or was.terms.fixed and 0 or LEASE
-if lease == 0 and present == '' then
-return describeHeld(lock, value)
-end
-local ends = math.max(was.ends, lease > 0 and lock.now + lease or 0)
-setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
-if lock.mode == 'write' then
-endFirst(lock, ends)
-end
-return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
-end
-local function blocker(lock)
+end`;
+const blockerPart1 = `local function blocker(lock)
 if lock.used == 0 then
 return ''
 end
@@ -213,11 +180,13 @@ local heldFor = longest and math.max(0, lock.now - math.floor(longest / 1000)) o
 return number(lock.used) .. ' ' .. (lock.limit and number(lock.limit) or '-') .. ' ' .. number(heldFor) .. ' '
 .. (longest and 0 or number(kept)) .. ' ' .. (longest and who or keeper)
 end`;
-const strictPart1 = `local MARKER_LIFE = 3600000
-local function markerLife(lease)
+const strictPart1 = `local markerLife, grantableAt
+if STRICT then
+local MARKER_LIFE = 3600000
+function markerLife(lease)
 return number(math.min(math.max(MARKER_LIFE, 10 * lease), 2 ^ 53))
 end
-local function grantableAt(marker, now)
+function grantableAt(marker, now)
 local info, replication = redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication')
 local id = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
 local before = type(replication) == 'string' and string.match(replication, 'master_replid2:(0*[1-9a-f]%x*)') or ''
@@ -242,6 +211,7 @@ redis.call('PEXPIRE', marker, markerLife(lease))
 end
 return since + lease
 end
+end
 local function mayGrant(lock)
 if not STRICT then
 return true
@@ -249,11 +219,7 @@ end
 lock.mayGrantAt = lock.mayGrantAt or grantableAt(lock.prefix .. 'primary', lock.now)
 return lock.now >= lock.mayGrantAt
 end`;
-const passPart1 = `local MOST_ENTRIES, PAGE = 1000, 64
-local MOST_TOGETHER = 64
-local SILENCE = 250
-local FIRST_LEASE = math.min(WINDOW, LEASE)
-local function markAlive(lock, client)
+const linePart1 = `local function markAlive(lock, client)
 if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
 outlive(lock.clients, 2 * WINDOW)
 end
@@ -275,7 +241,11 @@ markAlive(lock, client)
 local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', last, name) == 1
 keepLine(lock)
 return isNew and ticket == '' and last or nil
-end
+end`;
+const passPart1 = `local MOST_ENTRIES, PAGE = 1000, 64
+local MOST_TOGETHER = 64
+local SILENCE = 250
+local FIRST_LEASE = math.min(WINDOW, LEASE)
 local function reach(lock, client, terms)
 local found = lock.reached[client]
 if not found then
@@ -357,16 +327,6 @@ tell(lock, client, 'granted ' .. number(gain.token) .. ' ' .. number(gain.left) 
 .. table.concat(gain, ',') .. ' ' .. lock.hash)
 end
 end
-end
-local function tellLine(lock)
-local told = {}
-for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
-local client = string.match(name, '^[^:]+')
-if not told[client] then
-told[client] = true
-tell(lock, client, 'look ' .. lock.hash)
-end
-end
 end`;
 const replyPart1 = `local function reply(lock, client, answers)
 local gain = lock.granted[client]
@@ -393,7 +353,7 @@ redis.call('HSET', KEYS[1], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' ..
 'h:' .. ARGV[1], ends .. ' ' .. token .. ' ' .. ARGV[2])
 redis.call('PEXPIRE', KEYS[1], LEASE)
 return token
-end`, numberPart1, lockPart2, termsPart1, holdersPart1, strictPart1, passPart1, replyPart1, `local lock, problem = open(time, 1, ARGV[1])
+end`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, blockerPart1, strictPart1, linePart1, passPart1, replyPart1, `local lock, problem = open(time, 1, ARGV[1])
 if problem then
 return redis.error_reply(problem)
 end
@@ -472,7 +432,7 @@ export const done = ['done', 3, `if #ARGV == 1 and redis.call('EXISTS', KEYS[2])
 and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1 then
 redis.call('DEL', KEYS[1])
 return 1
-end`, numberPart1, lockPart2, termsPart1, holdersPart1, strictPart1, passPart1, replyPart1, `local MANY = 100
+end`, numberPart1, lockPart2, termsPart1, holdersPart1, blockerPart1, strictPart1, passPart1, replyPart1, `local MANY = 100
 local id, about, how = ARGV[1], ARGV[2] or '', ARGV[3] or ''
 local client = string.match(id, '^[^:]+')
 local time = redis.call('TIME')
@@ -509,8 +469,12 @@ answer = 'batch'
 elseif value then
 drop(lock, id, value)
 answer, changed = 'held', true
-if how == 'keep' then
-keep(lock, id, value, tonumber(ARGV[4]))
+local was = readHold(value)
+local ends = math.ceil(was.token / 1000) + (tonumber(ARGV[4]) or 0)
+if how == 'keep' and ends > lock.now then
+redis.call('HDEL', lock.hash, 'h:-' .. id)
+take(lock, was.terms)
+setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
 end
 elseif rank then
 redis.call('ZREM', lock.queue, id .. ':' .. about)
@@ -532,13 +496,41 @@ if changed or lock.used == 0 then
 pass(lock, client)
 end
 if how == 'keep' and lock.used > 0 then
-tellLine(lock)
+local told = {}
+for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
+local waiter = string.match(name, '^[^:]+')
+if not told[waiter] then
+told[waiter] = true
+tell(lock, waiter, 'look ' .. lock.hash)
+end
+end
 end
 local why = how == 'leave' and blocker(lock) or nil
 close(lock)
 return reply(lock, client, { answer, why })`] as const;
 
-export const heartbeat = ['heartbeat', 3, `redis.call('HDEL', KEYS[1], '')`, numberPart1, lockPart2, termsPart1, holdersPart1, strictPart1, passPart1, replyPart1, `local time = redis.call('TIME')
+export const heartbeat = ['heartbeat', 3, `redis.call('HDEL', KEYS[1], '')`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, strictPart1, linePart1, passPart1, replyPart1, `local function renew(lock, id, lease, present)
+local value = redis.call('HGET', lock.hash, 'h:' .. id)
+if not value then
+return 'none'
+end
+local was = readHold(value)
+if present ~= '' then
+lock.rest = lock.token - string.match(present, '^%d+')
+value = number(was.ends) .. ' ' .. present
+end
+lease = lease or was.terms.fixed and 0 or LEASE
+if lease == 0 and present == '' then
+return describeHeld(lock, value)
+end
+local ends = math.max(was.ends, lease > 0 and lock.now + lease or 0)
+setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
+if lock.mode == 'write' then
+endFirst(lock, ends)
+end
+return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
+end
+local time = redis.call('TIME')
 local client, at, replies = ARGV[1], 2, {}
 local function beat(first)
 local held, waiting = tonumber(ARGV[at]), tonumber(ARGV[at + 1])

@@ -46,20 +46,6 @@ local function drop(lock, id, value)
   end
 end
 
--- Keeps what a hold had until `ms` after its grant.
-local function keep(lock, id, value, ms)
-  local was = readHold(value)
-  local ends = math.ceil(was.token / 1000) + ms
-  if ends > lock.now then
-    local kept = redis.call('HGET', lock.hash, 'h:-' .. id)
-    if kept then
-      drop(lock, '-' .. id, kept)
-    end
-    take(lock, was.terms)
-    setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
-  end
-end
-
 -- Ends what has expired: leases that were not renewed, times for which a lock was kept, and marks. A lock with more fields than one call
 -- looks at is looked at in parts: `scan` says where to go on, `least` is the earliest end so far.
 local function expire(lock)
@@ -91,56 +77,4 @@ local function expire(lock)
     lock.mode, lock.rest = nil, 0
   end
   endFirst(lock, lock.least)
-end
-
-local function describeHeld(lock, value)
-  local was = readHold(value)
-  return 'held ' .. number(math.max(0, was.ends - lock.now)) .. ' ' .. number(was.token)
-end
-
--- Renews a hold, for `lease` ms: nil, for LEASE ms unless its lease is fixed; 0, not at all. `present`: the token, terms and label that
--- the hold has now, '' if they are unchanged.
-local function renew(lock, id, lease, present)
-  local value = redis.call('HGET', lock.hash, 'h:' .. id)
-  if not value then
-    return 'none'
-  end
-  local was = readHold(value)
-  if present ~= '' then
-    lock.rest = lock.token - string.match(present, '^%d+')
-    value = number(was.ends) .. ' ' .. present
-  end
-  lease = lease or was.terms.fixed and 0 or LEASE
-  if lease == 0 and present == '' then
-    return describeHeld(lock, value)
-  end
-  -- Clients with other options may have given it for longer.
-  local ends = math.max(was.ends, lease > 0 and lock.now + lease or 0)
-  setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
-  if lock.mode == 'write' then
-    endFirst(lock, ends)
-  end
-  return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
-end
-
--- What blocks the lock: `<used> <limit or -> <held for ms> <kept for ms> <who>`, by the hold that has lasted longest; empty if nothing does.
-local function blocker(lock)
-  if lock.used == 0 then
-    return ''
-  end
-  flush(lock)
-  local page, longest, who, kept, keeper = redis.call('HSCAN', lock.hash, 0, 'MATCH', 'h:*', 'COUNT', MOST_HOLDERS)[2], nil, '', 0, ''
-  for i = 1, #page, 2 do
-    local was, label = readHold(page[i + 1]), string.match(page[i + 1], '^[^:]*:(.*)$') or ''
-    if string.sub(page[i], 3, 3) == '-' then
-      if was.ends - lock.now > kept then
-        kept, keeper = was.ends - lock.now, label
-      end
-    elseif not longest or was.token < longest then
-      longest, who = was.token, label
-    end
-  end
-  local heldFor = longest and math.max(0, lock.now - math.floor(longest / 1000)) or 0
-  return number(lock.used) .. ' ' .. (lock.limit and number(lock.limit) or '-') .. ' ' .. number(heldFor) .. ' '
-    .. (longest and 0 or number(kept)) .. ' ' .. (longest and who or keeper)
 end

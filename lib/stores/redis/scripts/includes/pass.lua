@@ -1,4 +1,4 @@
--- The line: who enters it, and passing the lock on to its head.
+-- Passing the lock on to the head of the line.
 
 -- A call looks at this many entries at most, in pages.
 local MOST_ENTRIES, PAGE = 1000, 64
@@ -8,36 +8,6 @@ local MOST_TOGETHER = 64
 local SILENCE = 250
 -- The first lease of a grant that goes out by message (rule 4).
 local FIRST_LEASE = math.min(WINDOW, LEASE)
-
-local function markAlive(lock, client)
-  if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
-    outlive(lock.clients, 2 * WINDOW)
-  end
-end
-
--- The three keys of a line live for as long as each other.
-local function keepLine(lock)
-  if outlive(lock.queue, 2 * WINDOW) then
-    outlive(lock.clients, 2 * WINDOW)
-    outlive(lock.hash, 2 * WINDOW)
-  end
-end
-
--- Puts a request into the line: behind all others, unless it is there; or into the place of its ticket, also if a late copy of its first
--- command has put it behind that. Returns its ticket if it was put at the end.
-local function enter(lock, client, name, ticket)
-  local last = ticket
-  if ticket == '' then
-    local score = lock.last or redis.call('ZREVRANGE', lock.queue, 0, 0, 'WITHSCORES')[2]
-    lock.last = math.max(lock.micros, score and score + 1 or 0)
-    last = number(lock.last)
-  end
-  -- The clients come first: if something else is kept under that key, nothing has been written yet.
-  markAlive(lock, client)
-  local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', last, name) == 1
-  keepLine(lock)
-  return isNew and ticket == '' and last or nil
-end
 
 -- Whether a client that waits can take a grant: 'here'; 'deaf', nobody listens to its channel; or 'gone', it has not called for too long.
 local function reach(lock, client, terms)
@@ -128,18 +98,6 @@ local function pass(lock, caller)
       gain.isSent = true
       tell(lock, client, 'granted ' .. number(gain.token) .. ' ' .. number(gain.left) .. ' '
         .. table.concat(gain, ',') .. ' ' .. lock.hash)
-    end
-  end
-end
-
--- Lets all that wait ask again: the lock is free at another time than they were told.
-local function tellLine(lock)
-  local told = {}
-  for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
-    local client = string.match(name, '^[^:]+')
-    if not told[client] then
-      told[client] = true
-      tell(lock, client, 'look ' .. lock.hash)
     end
   end
 end

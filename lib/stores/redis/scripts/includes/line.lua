@@ -1,0 +1,31 @@
+-- Who enters the line, and how long it lives.
+
+local function markAlive(lock, client)
+  if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
+    outlive(lock.clients, 2 * WINDOW)
+  end
+end
+
+-- The three keys of a line live for as long as each other.
+local function keepLine(lock)
+  if outlive(lock.queue, 2 * WINDOW) then
+    outlive(lock.clients, 2 * WINDOW)
+    outlive(lock.hash, 2 * WINDOW)
+  end
+end
+
+-- Puts a request into the line: behind all others, unless it is there; or into the place of its ticket, also if a late copy of its first
+-- command has put it behind that. Returns its ticket if it was put at the end.
+local function enter(lock, client, name, ticket)
+  local last = ticket
+  if ticket == '' then
+    local score = lock.last or redis.call('ZREVRANGE', lock.queue, 0, 0, 'WITHSCORES')[2]
+    lock.last = math.max(lock.micros, score and score + 1 or 0)
+    last = number(lock.last)
+  end
+  -- The clients come first: if something else is kept under that key, nothing has been written yet.
+  markAlive(lock, client)
+  local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', last, name) == 1
+  keepLine(lock)
+  return isNew and ticket == '' and last or nil
+end
