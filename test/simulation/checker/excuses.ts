@@ -131,7 +131,10 @@ export class Excuses {
   }
 
   /** The holder could not renew, or was robbed. */
-  mayLose({ client, grantedAt = 0, lock }: RequestRecord, now: number): boolean {
+  mayLose(record: RequestRecord, now: number): boolean {
+    const { client, grantedAt = 0, lock } = record;
+    // It learns of its grant when hardly anything of the first lease is left.
+    if (this.learnsLate(record)) return true;
     const lease = this.longestRenewed;
     if (!this.protections.renewsInTime(client.index)) return true;
     if (client.lastMute >= now - lease - 2 * this.commandTimeout || client.lastWallStep >= grantedAt - lease)
@@ -159,8 +162,13 @@ export class Excuses {
   mayMissGrant(record: RequestRecord): boolean {
     const { lastUnreachable } = record.client;
     if (this.isTooShort(record)) return true;
-    if (this.messagesMayBeLost && this.firstLease(record) < this.heartbeat + this.recovery()) return true;
+    if (this.learnsLate(record)) return true;
     return lastUnreachable >= (record.served?.at ?? 0) - this.recovery();
+  }
+
+  /** Without its message, a grant is found by the next heartbeat. */
+  private learnsLate(record: RequestRecord): boolean {
+    return this.messagesMayBeLost && this.firstLease(record) < this.heartbeat + this.recovery();
   }
 
   /** Of the client that passed the lock on, which may be any. */
