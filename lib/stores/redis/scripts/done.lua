@@ -65,10 +65,14 @@ else
   elseif value then
     drop(lock, id, value)
     answer, changed = 'held', true
-    local was = readHold(value)
-    local ends = math.ceil(was.token / 1000) + (tonumber(ARGV[4]) or 0)
-    if how == 'keep' and ends > lock.now then
-      redis.call('HDEL', lock.hash, 'h:-' .. id)
+    local was = how == 'keep' and readHold(value)
+    local ends = was and math.ceil(was.token / 1000) + tonumber(ARGV[4])
+    if was and ends > lock.now then
+      -- A late copy of its acquire may have granted it again.
+      local kept = redis.call('HGET', lock.hash, 'h:-' .. id)
+      if kept then
+        drop(lock, '-' .. id, kept)
+      end
       take(lock, was.terms)
       setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
     end
