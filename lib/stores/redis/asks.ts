@@ -82,11 +82,9 @@ export class Asks {
       this.holds.give(granted, { since: reply.sentAt, left });
       return this.unlessOver(request);
     }
-    // Only those that wait count as alive.
-    lock.note(
-      reply,
-      reply.answers.some(([what]) => what === 'line'),
-    );
+    // Those that have waited before must be asked about as soon as without the new ones: their messages may be lost.
+    const isFirst = lock.waiting === 0 && reply.answers.some(([what]) => what === 'line');
+    lock.note(reply, isFirst);
     for (const [i, request] of group.entries()) this.apply(request, reply, reply.answers[i] ?? []);
   }
 

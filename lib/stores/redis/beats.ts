@@ -41,7 +41,7 @@ export class Beats {
     return (this.named?.held ?? []).filter(({ state }) => state === 'confirming');
   }
 
-  /** Redis answered. `marked`: it has marked this client alive. */
+  /** Redis answered. `marked`: it has told of all that wait, and marked this client alive. */
   answered({ sentAt, again = Infinity }: Reply, marked: boolean): void {
     const { window } = this.lock.client.times;
     const at = sentAt.monotonic + Math.min(again, window / 3);

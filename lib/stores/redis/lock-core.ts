@@ -36,7 +36,7 @@ export interface LockCore {
   /** A command is under way until `ended` is called. */
   sent(): void;
   ended(): void;
-  /** Takes note of an answer, and of what its script granted. `marked`: it has marked this client alive. */
+  /** Takes note of an answer, and of what its script granted. `marked`: it has told of all that wait, and marked this client alive. */
   note(reply: Reply, marked: boolean): void;
   /** Redis told that the request does not hold the lock. */
   told(request: Request, reply: Reply): void;

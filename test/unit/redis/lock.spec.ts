@@ -224,6 +224,13 @@ describe('one lock, as a client sees it', () => {
     expect(scene.forgotten).toBe(true);
   });
 
+  test('rule 6: those that wait are asked about in time, although others join them', async () => {
+    await scene.inLine(1, 10, ago(2_000));
+    const { at } = scene.lock.beats;
+    await scene.inLine(3, 10);
+    expect(scene.lock.beats.at).toBe(at);
+  });
+
   test('rule 8: a request that ends while a copy of its acquire may be under way leaves a mark', async () => {
     const { wait } = scene.request();
     scene.asks[0]!.repeated();
