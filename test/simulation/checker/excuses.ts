@@ -188,7 +188,10 @@ export class Excuses {
 
   /** A fixed lease that is not longer may be used up by replicas that acknowledge the grant slowly, but for its margin, ms. */
   private longestConfirming({ options }: SimClient): number {
-    return options.replicas ? this.protections.confirmation + LONGEST_SHORT_MARGIN : 0;
+    // The message, the heartbeat and the WAIT are under way one after the other.
+    return options.replicas
+      ? this.protections.confirmation + 5 * this.plan.latency + LONGEST_SHORT_MARGIN
+      : 0;
   }
 
   /** Its fixed lease may be over three times in a row before its client learns of the grant; it is then refused. */
@@ -225,7 +228,9 @@ export class Excuses {
 
   /** For how long a lock may stay free in quiet times while a request waits. */
   longestGap(): number {
-    const scheduling = 50 + 5 * this.plan.latency + this.protections.confirmation + this.unseen;
+    // Of a line longer than one call looks at, the next may be served by the first renewal of those before it.
+    const parts = this.plan.smallLimits ? 100 : 0;
+    const scheduling = 50 + 5 * this.plan.latency + this.protections.confirmation + this.unseen + parts;
     if (this.kinds.size + this.plan.denied.length === 0) return scheduling;
     return (
       this.longestLease +
