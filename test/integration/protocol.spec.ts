@@ -132,6 +132,18 @@ describe('the scripts of the native protocol', () => {
     expect((await elder.acquire(1, { ticket })).answers).toEqual([`line ${ticket} 0`]);
   });
 
+  test('rule 2: a request that accepts only a short line, and asks again with its ticket, stands in front of younger ones', async () => {
+    const [holder, elder, younger] = await three();
+    await holder.acquire(1);
+    const ticket = (await elder.acquire(1, { most: '1' })).answers[0]!.split(' ')[1]!;
+    await younger.acquireAll(1, 2);
+    await redis.zrem(holder.keys[1], `${elder.id}:1::label`);
+    await redis.hdel(holder.keys[0], `h:${holder.id}:1`);
+    await redis.hset(holder.keys[0], 'format', '2 1795807495109123 - 0 - - 0');
+    expect((await elder.acquire(1, { most: '1', ticket })).granted).toMatch(/ 1$/);
+    expect(younger.messages).toEqual([]);
+  });
+
   test('rule 3: a lease that is not renewed ends by the clock of Redis, and whoever calls next passes the lock on', async () => {
     const [holder, waiter] = [await client({ lease: 100 }), await client()];
     await holder.acquire(1);

@@ -81,7 +81,8 @@ for i = 1, #ARGV, 4 do
       lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
       answer = 'granted'
     else
-      answer = most ~= '' and refusal(name, terms, most) or nil
+      -- One with a ticket was accepted before.
+      answer = most ~= '' and ticket == '' and refusal(name, terms, most) or nil
       if answer then
         lock.limit = limit
       else

@@ -394,7 +394,7 @@ hold(lock, id, about, terms, LEASE)
 lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
 answer = 'granted'
 else
-answer = most ~= '' and refusal(name, terms, most) or nil
+answer = most ~= '' and ticket == '' and refusal(name, terms, most) or nil
 if answer then
 lock.limit = limit
 else
