@@ -26,7 +26,9 @@ local function renew(lock, id, lease, present)
   end
   local was = readHold(value)
   if present ~= '' then
-    lock.rest = lock.token - string.match(present, '^%d+')
+    -- A late copy may name an old grant.
+    local rest = lock.token - string.match(present, '^%d+')
+    lock.rest = rest < MOST_TOGETHER and math.max(0, rest) or 0
     value = number(was.ends) .. ' ' .. present
   end
   lease = lease or was.terms.fixed and 0 or LEASE
