@@ -5,6 +5,8 @@ import { type Bench } from './store-under-test.js';
 
 /** For so long after its grant nobody else gets the lock, ms. Longer than a test on a busy machine holds it. */
 const KEEP = 1_000;
+/** A server counts whole milliseconds, and keeps the lock for no less. */
+const LONGEST = KEEP + 1;
 /** So long that a test which sees the end of it has failed. */
 const FOR_EVER = 3_600_000;
 /** Two busy cores get a second to serve the next when the time is over; no store asks in vain for longer, and none waits for a lease. */
@@ -35,13 +37,13 @@ export function describeKeeping(bench: Bench): void {
     expect(error).toBeInstanceOf(LockTimeoutError);
     const { blockedBy } = error as LockTimeoutError;
     expect(blockedBy.keptFor).toBeGreaterThan(0);
-    expect(blockedBy.keptFor).toBeLessThanOrEqual(KEEP);
+    expect(blockedBy.keptFor).toBeLessThanOrEqual(LONGEST);
     expect(blockedBy.heldFor).toBeUndefined();
     const snapshot = await bench.client().inspect(key);
     expect(snapshot).toMatchObject({ holder: undefined, queueLength: 1 });
     expect(snapshot.kept).toMatchObject({ token: holder.token });
     expect(snapshot.kept?.left).toBeGreaterThan(0);
-    expect(snapshot.kept?.left).toBeLessThanOrEqual(KEEP);
+    expect(snapshot.kept?.left).toBeLessThanOrEqual(LONGEST);
     if (bench.capabilities.fencing) expect(snapshot.kept?.who).toMatch(/\/the job$/);
     await servedInTime(next, sent);
   });
