@@ -1,8 +1,8 @@
 import type { LockTimeoutError } from '../../core/errors/errors.js';
 import { elapsedSince, Lease, safetyMargin, type Instant } from '../../core/port/lease.js';
 import { MOST_MISSED } from '../redis-client/refusals.js';
-import { leave } from './leave.js';
 import { Batch } from './batch.js';
+import { leave } from './leave.js';
 import type { LockCore } from './lock-core.js';
 import type { Granted } from './reply.js';
 import type { Request } from './request.js';
@@ -210,7 +210,7 @@ export class Holds {
     this.lock.end(request, 'lease too short');
   }
 
-  /** Redis has granted a request that nobody wants any more. Its own `done` may be under way. */
+  /** Redis granted a request that has ended here. Its own `done` may be under way. */
   private giveBack(sequence: number): void {
     leave(this.lock, {
       id: this.lock.idOf(sequence),

@@ -1,9 +1,9 @@
 import type { Holds } from './holds.js';
+import { leave } from './leave.js';
 import type { LockCore } from './lock-core.js';
 import { refusal, type Why } from './refusals.js';
 import { readBlocker } from './reply.js';
 import type { Request } from './request.js';
-import { leave } from './leave.js';
 
 /** The error of a request that timed out names what blocked it if Redis tells so within this time, ms. */
 const BLOCKER_TIME = 100;

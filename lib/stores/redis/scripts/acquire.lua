@@ -10,7 +10,7 @@
 --       held LEFT TOKEN it holds the lock since an earlier copy of this command
 --       line TICKET N   it is in line, N are served before it
 --       full N          N wait, more than it accepts; it is not in line
---       busy BLOCKER    a try that was not admitted (includes/holders.lua)
+--       busy BLOCKER    a try that was not admitted (includes/blocker.lua)
 --       over            it was given up (a mark of `done`)
 -- Errors OOM if memory is full and nothing could be passed on; FORMAT, PROTOCOL before any write
 local time = redis.call('TIME')

@@ -12,7 +12,7 @@
 -- Returns 1: it held the lock alone, and nobody waits
 --       or a reply (includes/reply.lua) with one answer: held, line N, none, or batch (it is the first of one); after it, for 'leave', the blocker
 -- Errors FORMAT, PROTOCOL before any write
--- The usual case: the only holder ends, nobody waits. The hash of such a lock has two fields.
+-- The usual case: the only holder releases the lock, and nobody waits. The hash of such a lock has two fields.
 if #ARGV == 1 and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('HLEN', KEYS[1]) == 2
   and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1 then
   redis.call('DEL', KEYS[1])
