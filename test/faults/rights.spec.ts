@@ -8,7 +8,7 @@ import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, LEASE, TIME_LIMIT, Scene, s
 /** The commands that a Redis user of the native store needs. */
 const NEEDED_COMMANDS = [
   'eval evalsha info subscribe',
-  'time hget hmget hset hdel hlen hexists hscan exists del pexpire pttl zadd zcard zscore zrank zrange zrevrange zrem',
+  'time hget hmget hset hdel hlen hexists hscan exists del pexpire pttl zadd zcard zscore zrank zrange zrevrange zrem zremrangebyscore',
   'publish pubsub|numsub',
 ]
   .join(' ')

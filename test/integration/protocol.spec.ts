@@ -271,6 +271,15 @@ describe('the scripts of the native protocol', () => {
     for (const left of [queue, clients]) expect(left).toBeGreaterThanOrEqual(2 * TIMES.window - 1_000);
   });
 
+  test('rule 10: a lock that is never idle forgets the clients that are gone', async () => {
+    const [holder, waiter, another] = await three();
+    await holder.acquire(1);
+    await waiter.acquire(1);
+    await redis.zadd(holder.keys[2], Date.now() - 60_000, 'gone');
+    await another.acquire(1);
+    expect((await redis.zrange(holder.keys[2], 0, -1)).sort()).toEqual([waiter.id, another.id].sort());
+  });
+
   test('rule 10: what is held is renewed and released while memory is full, and its lock is passed on', async () => {
     const server = await startRedisServer();
     const full = new Redis(server.url);

@@ -37,6 +37,7 @@ export function requiredCommands(keyPrefix: string, clientPrefix: string): Requi
       'ZRANGE KEY 0 0',
       'ZREVRANGE KEY 0 0',
       'ZREM KEY member',
+      'ZREMRANGEBYSCORE KEY 0 0',
       `PUBSUB NUMSUB ${clientPrefix}${keyPrefix}:client:check`,
       `PUBLISH ${clientPrefix}${keyPrefix}:client:check ping`,
     ],

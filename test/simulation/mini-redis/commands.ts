@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Keyspace } from './keyspace.js';
 import {
   formatNumber,
+  NOT_A_BOUND,
   NOT_A_FLOAT,
   NOT_AN_INTEGER,
   OK,
@@ -75,6 +76,18 @@ function float(text: string | undefined): number {
   if (text === undefined || text === '' || !/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text))
     throw NOT_A_FLOAT;
   return Number(text);
+}
+
+/** One end of a range of scores; with `(` in front, the score itself is outside. */
+function bound(text: string, isInside: (score: number, end: number) => boolean): (score: number) => boolean {
+  const isOpen = text.startsWith('(');
+  let end: number;
+  try {
+    end = float(isOpen ? text.slice(1) : text);
+  } catch {
+    throw NOT_A_BOUND;
+  }
+  return (score) => isInside(score, end) || (!isOpen && score === end);
 }
 
 function withScores(set: SortedSet, members: string[], wanted: boolean): Reply {
@@ -163,6 +176,16 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     const removed = members.filter((member) => set?.delete(member)).length;
     keys.deleteIfEmpty(key);
     return removed;
+  }),
+
+  ZREMRANGEBYSCORE: writing(3, ({ keys }, [key = '', from = '', to = '']) => {
+    const [isAbove, isBelow] = [bound(from, (a, b) => a > b), bound(to, (a, b) => a < b)];
+    const set = setAt(keys, key);
+    const all = set?.range(0, -1) ?? [];
+    const found = all.filter((member) => isAbove(set!.score(member)!) && isBelow(set!.score(member)!));
+    for (const member of found) set!.delete(member);
+    keys.deleteIfEmpty(key);
+    return found.length;
   }),
 
   ZCARD: reading(1, ({ keys }, [key = '']) => setAt(keys, key)?.size ?? 0),

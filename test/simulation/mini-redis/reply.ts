@@ -13,6 +13,7 @@ export const OK = new Status('OK');
 export const WRONG_TYPE = new RedisError('WRONGTYPE Operation against a key holding the wrong kind of value');
 export const NOT_AN_INTEGER = new RedisError('ERR value is not an integer or out of range');
 export const NOT_A_FLOAT = new RedisError('ERR value is not a valid float');
+export const NOT_A_BOUND = new RedisError('ERR min or max is not a float');
 export const SYNTAX_ERROR = new RedisError('ERR syntax error');
 export const NO_CHANNELS = new RedisError(
   'NOPERM this user has no permissions to access one of the channels used as arguments',

@@ -221,6 +221,7 @@ return lock.now >= lock.mayGrantAt
 end`;
 const linePart1 = `local function markAlive(lock, client)
 if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
+redis.call('ZREMRANGEBYSCORE', lock.clients, 0, '(' .. number(lock.now))
 outlive(lock.clients, 2 * WINDOW)
 end
 end

@@ -2,6 +2,8 @@
 
 local function markAlive(lock, client)
   if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
+    -- Else a lock that is never idle would keep all clients that it has ever seen.
+    redis.call('ZREMRANGEBYSCORE', lock.clients, 0, '(' .. number(lock.now))
     outlive(lock.clients, 2 * WINDOW)
   end
 end
