@@ -284,9 +284,10 @@ export class Checker implements ClientListener {
       );
     }
     lock.given = { token: first <= before ? last : Math.max(lock.given.token, last), at: now };
-    return ids.flatMap((id) => {
+    return ids.flatMap((id, i) => {
       const record = this.records.get(id);
       if (!record) return [];
+      if (isBatch) record.ticket ??= grant.token + i;
       record.served = { hold: isBatch ? ids[0]! : id, at: now, serverTime: after.now, together: ids.length };
       record.lostPlace = undefined;
       return [record];

@@ -25,6 +25,8 @@ export interface RequestRecord {
   holdEndedAt?: number;
   /** The grant that the server has made to it. */
   served?: Served | undefined;
+  /** Its place: its ticket, or its token if it was granted in a batch without waiting. */
+  ticket?: number | undefined;
   /** Its client has told the server that it waits no more. */
   hasLeft?: boolean;
   /** Why it has no place in line, though it waits. */

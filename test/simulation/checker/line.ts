@@ -34,6 +34,11 @@ export class Line {
       if (id === undefined || record.hasLeft) continue;
       const { served } = record;
       if (inLine.has(id)) {
+        const ticket = after.tickets.get(id)!;
+        record.ticket ??= ticket;
+        // The server has a batch under the name of its first request only, so a late copy enters the others anew, behind all.
+        const isEnteredAnew = served && served.hold !== id && held.has(served.hold) && ticket > record.ticket;
+        if (isEnteredAnew && this.excuses.hasCopies) record.cameBackAfter = 'batch';
         if (record.lostPlace && this.excuses.hasCopies) record.cameBackAfter = record.lostPlace;
         // Until the clock has caught up, a line that begins after the step has lower tickets.
         else if (

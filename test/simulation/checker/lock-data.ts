@@ -32,6 +32,8 @@ export interface LockData {
   readonly holdings: readonly Holding[];
   /** Ids, in the order of their tickets. */
   readonly queue: readonly string[];
+  /** Their tickets. */
+  readonly tickets: ReadonlyMap<string, number>;
   /** The terms of the head of the line. */
   readonly next: Share | undefined;
 }
@@ -42,6 +44,7 @@ export function lockData(redis: MiniRedis, name: string, now: number): LockData 
   const fields = hash instanceof Map ? new Map(hash) : new Map<string, string>();
   const line = redis.keys.get(`${name}:queue`)?.content;
   const names = line instanceof SortedSet ? line.range(0, -1) : [];
+  const tickets = line instanceof SortedSet ? names.map((name) => [idOf(name), line.score(name)!] as const) : [];
   const holdings = [...fields].flatMap(([field, value]) =>
     field.startsWith('h:') ? readHolding(field, value) : [],
   );
@@ -50,6 +53,7 @@ export function lockData(redis: MiniRedis, name: string, now: number): LockData 
     state: readState(fields.get('format') ?? ''),
     holdings,
     queue: names.map(idOf),
+    tickets: new Map(tickets),
     next: names[0] === undefined ? undefined : shareOf(names[0].split(':')[2] ?? ''),
   };
 }
