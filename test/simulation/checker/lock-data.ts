@@ -44,7 +44,8 @@ export function lockData(redis: MiniRedis, name: string, now: number): LockData 
   const fields = hash instanceof Map ? new Map(hash) : new Map<string, string>();
   const line = redis.keys.get(`${name}:queue`)?.content;
   const names = line instanceof SortedSet ? line.range(0, -1) : [];
-  const tickets = line instanceof SortedSet ? names.map((name) => [idOf(name), line.score(name)!] as const) : [];
+  const tickets =
+    line instanceof SortedSet ? names.map((name) => [idOf(name), line.score(name)!] as const) : [];
   const holdings = [...fields].flatMap(([field, value]) =>
     field.startsWith('h:') ? readHolding(field, value) : [],
   );

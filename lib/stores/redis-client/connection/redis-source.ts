@@ -131,6 +131,9 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
     // The lock subscribes again itself. If an attempt of ioredis were refused, its unhandled rejection would end the process. And a frozen
     // primary does not close its connections: only its sentinels tell that there is another one.
     if (!client.isCluster) Object.assign(client.options, { autoResubscribe: false, failoverDetector: true });
+    // A WAIT that ioredis sends again tells nothing of the new connection and blocks it: where replicas are missing, so long that it is
+    // given up, too, and the next one has one WAIT more.
+    if (role === 'replication') Object.assign(client.options, { maxRetriesPerRequest: 0 });
     return client;
   }
   throw new LockConfigurationError(
