@@ -49,8 +49,11 @@ export class CommandBudget {
       if (account.unanswered > most)
         this.violate(client, lock, `${account.unanswered} commands without an answer`, most, account);
     }
+    const sentAt = this.world.now;
     return () => {
-      const { lease, window } = client.planned.times ?? this.plan;
+      const { lease, window, commandTimeout } = client.planned.times ?? this.plan;
+      // The client has given it up by then, and has sent it again. Clocks drift.
+      if (this.world.now - sentAt > commandTimeout * 0.999 - 1) return;
       for (const { lock, account } of accounts) {
         account.unanswered -= 1;
         account.answered += 1;
