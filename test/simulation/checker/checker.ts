@@ -190,7 +190,11 @@ export class Checker implements ClientListener {
 
   /** The server has lost data, or has those of an earlier time. */
   dataReplaced(): void {
-    for (const lock of this.locks.values()) lock.data = undefined;
+    for (const lock of this.locks.values()) {
+      lock.data = undefined;
+      // Each that waits asks again with its ticket, once it knows.
+      for (const { client } of lock.waiting) this.commands.reason(client, lock.name, 1);
+    }
   }
 
   /** After each script on the server. `isFormer`: on a primary that was cut off. */
