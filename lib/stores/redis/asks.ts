@@ -125,7 +125,7 @@ export class Asks {
     const failure = toCommandFailure(error);
     for (const request of group) {
       if (failure.effect === 'unknown') request.isCopied = true;
-      if (request.state === 'over' && request.isCopied) this.giveUp(request);
+      if (request.state === 'over' && request.isCopied && !request.isMarked) this.giveUp(request);
       if (request.state !== 'asking') continue;
       if (request.ticket !== '' && failure.retriable) {
         this.add(request, Math.min(failure.retryAfter, 1_000));

@@ -29,7 +29,10 @@ export function refuse(lock: LockCore, holds: Holds, request: Request, why: Why 
   if (state === 'held' || state === 'lost' || state === 'over') return;
   lock.end(request, why);
   if (state === 'confirming') holds.giveUp(request);
-  else if (request.askedAt && state !== 'next') leave(lock, request);
+  else if (request.askedAt && state !== 'next') {
+    request.isMarked = request.isCopied;
+    leave(lock, request);
+  }
   lock.plan();
 }
 

@@ -53,6 +53,8 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
   isStopped = false;
   /** Whether its acquire was sent more than once, or not answered, so that a copy may still be under way (rule 8). */
   isCopied = false;
+  /** Whether it gave up with a `done` that leaves a mark. */
+  isMarked = false;
   /** Whether its caller was told its place in line. */
   isPlaced = false;
   private released: Promise<void> | undefined;

@@ -249,6 +249,21 @@ describe('one lock, as a client sees it', () => {
     expect(scene.done).toEqual([{ id: 'me:1', how: { how: 'leave', about: ':me', more: 'mark' } }]);
   });
 
+  test('rule 8: one that has left a mark does not give up again when its acquire fails', async () => {
+    const early = scene.request();
+    early.wait.abort();
+    await scene.asks[0]!.fail();
+    expect(scene.done.map(({ how }) => how)).toEqual([
+      { how: 'leave', about: ':me' },
+      { how: 'leave', about: ':me', more: 'mark' },
+    ]);
+    const late = scene.request();
+    scene.asks[1]!.repeated();
+    late.wait.abort();
+    await scene.asks[1]!.fail();
+    expect(scene.done.slice(2)).toEqual([{ id: 'me:2', how: { how: 'leave', about: ':me', more: 'mark' } }]);
+  });
+
   test('rule 9: a batch is handed on without Redis, in order, and ends when the last has had its turn', async () => {
     const grants = await scene.inLine(3, 10);
     await scene.granted(11, 1, 2, 3);
