@@ -58,6 +58,14 @@ describe('the history checker accepts', () => {
           .section(0.1, 9, 'z', 1),
       ),
     ).toEqual([]);
+    // Its wait time had ended before.
+    expect(
+      broken(
+        served(passedOver().fault(12, Infinity, 'killed', { victim: 'w-a' }))
+          .sent(0, 'z')
+          .section(0.1, 9, 'z', 1),
+      ),
+    ).toEqual([]);
     expect(
       broken(
         served(passedOver().worker(4, 'w-a', 'closing').add(12, 'a', 'error', { code: 'SHUTTING_DOWN' }))

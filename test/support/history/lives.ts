@@ -62,9 +62,9 @@ export class Life {
   /** Until when it surely waits: then it is granted, or begins to give up, or its process ends. */
   get waitsUntil(): number {
     const [refusal] = this.refusals;
-    const wait = this.sent.waitTime ?? Infinity;
-    const gaveUp =
-      refusal?.type === 'timeout' ? Math.min(refusal.at, this.sent.at + wait * NS_PER_MS) : Infinity;
+    const timedOut = refusal?.type === 'timeout' ? refusal.at : Infinity;
+    // A process that is killed may not have told of it.
+    const gaveUp = Math.min(timedOut, this.sent.at + (this.sent.waitTime ?? Infinity) * NS_PER_MS);
     // What an error did to its place, and when, is not known.
     const failed = refusal?.type === 'error' ? this.inLineAt : Infinity;
     return Math.min(this.grantedAt, gaveUp, failed, this.abortSent?.at ?? Infinity, this.workerEnds);
