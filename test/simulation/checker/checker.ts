@@ -152,9 +152,11 @@ export class Checker implements ClientListener {
 
   /** The process is gone, with all its requests and holds. */
   forget(client: SimClient): void {
-    for (const { waiting, holds } of this.locks.values()) {
-      for (const set of [waiting, holds])
+    for (const lock of this.locks.values()) {
+      for (const set of [lock.waiting, lock.holds])
         for (const record of set) if (record.client === client) set.delete(record);
+      // No script may follow.
+      if (lock.waiting.size === 0) lock.neededSince = undefined;
     }
   }
 
