@@ -120,7 +120,12 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
     }
     case 'frozen-primary': {
       if (server.away) return undefined;
-      return server.failOver(targets.commandTimeout);
+      const thaw = server.failOver(targets.commandTimeout);
+      return () => {
+        thaw();
+        // A client that stands still has not given up what it sent to the old primary, and enters a grant that the new one does not know.
+        if (targets.clients().some(({ process }) => process.paused)) broke('failed-over');
+      };
     }
     case 'failover':
     case 'split':
