@@ -45,7 +45,9 @@ export class CommandBudget {
     const accounts = locks.map((lock) => ({ lock, account: this.of(client, lock) }));
     for (const { lock, account } of accounts) {
       account.unanswered += 1;
-      const most = 50 + 10 * account.reasons + (this.world.now - account.since) / LEAST_PAUSE;
+      // Each request that has given up repeats its done twice a second, and had two reasons to send commands.
+      const perSecond = Math.max(1_000 / LEAST_PAUSE, account.reasons);
+      const most = 50 + 10 * account.reasons + (perSecond * (this.world.now - account.since)) / 1_000;
       if (account.unanswered > most)
         this.violate(client, lock, `${account.unanswered} commands without an answer`, most, account);
     }

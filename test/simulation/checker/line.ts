@@ -121,10 +121,11 @@ export class Line {
     if (this.excuses.dataLost(lock.name, other.sentAt, this.world.now)) return 'data';
     if (id !== undefined && after.queue.includes(id)) {
       if (!this.listens(other.client)) return 'unreachable';
-      // Tickets are times: with an empty line, one that joins after the clock was set back has a lower one than all before.
-      if (this.excuses.clockSet(other.sentAt, 'clock-back')) return 'clock';
+      // Tickets are times: with an empty line, one that joins after the clock was set back has a lower one than all before, and than
+      // those that joined the line of before after the step.
+      const isBehind = (other.ticket ?? 0) > (record.ticket ?? Infinity);
+      if (this.excuses.clockSet(isBehind ? 0 : other.sentAt, 'clock-back')) return 'clock';
     }
-    void record;
     return undefined;
   }
 
