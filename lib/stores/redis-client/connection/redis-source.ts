@@ -131,8 +131,8 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
     // The lock subscribes again itself. If an attempt of ioredis were refused, its unhandled rejection would end the process. And a frozen
     // primary does not close its connections: only its sentinels tell that there is another one.
     if (!client.isCluster) Object.assign(client.options, { autoResubscribe: false, failoverDetector: true });
-    // A WAIT that ioredis sends again tells nothing of the new connection and blocks it: where replicas are missing, so long that it is
-    // given up, too, and the next one has one WAIT more.
+    // ioredis would repeat an unanswered WAIT on the next connection. There it proves nothing, and if replicas are missing, it blocks the
+    // connection until that one is given up as well.
     if (role === 'replication') Object.assign(client.options, { maxRetriesPerRequest: 0 });
     return client;
   }

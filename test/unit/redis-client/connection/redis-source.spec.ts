@@ -40,10 +40,16 @@ describe('a function as the option redis', () => {
       });
       socket.on('error', () => undefined);
     });
-    await new Promise<void>((resolve) => server.listen(0, resolve));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const make = () =>
-      new Redis({ port, enableReadyCheck: false, disableClientInfo: true, lazyConnect: true });
+      new Redis({
+        host: '127.0.0.1',
+        port,
+        enableReadyCheck: false,
+        disableClientInfo: true,
+        lazyConnect: true,
+      });
     const client = openConnection(make, 'replication').client as Redis;
     try {
       await client.connect();
