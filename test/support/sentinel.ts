@@ -88,17 +88,27 @@ export class SentinelSetup {
   }
 
   /**
-   * Resolves when so many clients listen at the primary, whose channels begin with `prefix`, and so many have called for the lock `key`
-   * there lately. A client finds a new primary as soon as a sentinel tells it and the machine lets it.
+   * Resolves when so many clients listen at the primary, whose channels begin with `prefix`, and of those in line for `line.key` so many have
+   * called there since now: what it has of a client that called before, it may have from the former primary. A client finds a new primary as
+   * soon as a sentinel tells it and the machine lets it.
    */
-  async found(prefix: string, listening: number, key?: string, waiting = 0): Promise<void> {
+  async found(
+    prefix: string,
+    listening: number,
+    line?: { key: string; waiting: number; window: number },
+  ): Promise<void> {
+    let since: number | undefined;
     const all = async (): Promise<boolean> => {
       const { admin } = await this.primary();
-      const channels = (await admin.pubsub('CHANNELS', `${prefix}:client:*`)) as string[];
       const [seconds, micros] = (await admin.time()) as [number, number];
-      const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
-      const alive = key === undefined ? 0 : await admin.zcount(`${prefix}:{${key}}:clients`, now, '+inf');
-      return channels.length === listening && alive >= waiting;
+      since ??= Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+      const channels = (await admin.pubsub('CHANNELS', `${prefix}:client:*`)) as string[];
+      if (channels.length !== listening) return false;
+      if (!line) return true;
+      const lock = `${prefix}:{${line.key}}`;
+      const called = await admin.zrangebyscore(`${lock}:clients`, since + line.window, '+inf');
+      const inLine = await admin.zrange(`${lock}:queue`, '0', '-1');
+      return inLine.filter((name) => called.includes(name.split(':')[0]!)).length === line.waiting;
     };
     await eventually(() => all().catch(() => false), MEETING, 'the clients to find the primary');
   }

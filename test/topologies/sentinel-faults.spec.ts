@@ -66,7 +66,7 @@ describe('a primary that sentinels replace', () => {
     const { heal } = lab.history.fault('serverDown');
     await setup.failover();
     await setup.promoted(former);
-    await setup.found(lab.prefix, 4, 'k', 3);
+    await setup.found(lab.prefix, 4, { key: 'k', waiting: 3, window: WINDOW });
     heal();
     expect(await isHeld(first)).toBe(true);
     const served = serve(line);
@@ -92,7 +92,7 @@ describe('a primary that sentinels replace', () => {
     const promoted = stamp();
     const next = await Promise.race(line.map((request) => request.granted(TIME_LIMIT)));
     await expectWithin(lab, promoted, next, FOUND);
-    await setup.found(lab.prefix, 4, 'k', 2);
+    await setup.found(lab.prefix, 4, { key: 'k', waiting: 2, window: WINDOW });
     heal();
     const inFront = line.filter(({ name }) => name === next.request);
     const behind = line.filter(({ name }) => name !== next.request);
@@ -116,7 +116,7 @@ describe('a primary that sentinels replace', () => {
     await buffered.event('error', TIME_LIMIT);
     await setup.promoted(former);
     await expectWithin(lab, fault, stamp(), FAILOVER);
-    await setup.found(lab.prefix, 4, 'k', 3);
+    await setup.found(lab.prefix, 4, { key: 'k', waiting: 3, window: WINDOW });
     heal();
     expect(await isHeld(first)).toBe(true);
     // For some seconds the old primary takes itself for one.
