@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
@@ -77,6 +78,99 @@ describe('requests that are made in the same moment', () => {
     expect(await waits[2]).toBe('left');
     await holder.release();
     expect(await Promise.all(waits)).toEqual([0, 1, 'left', 3, 4]);
+  });
+
+  describe('for different locks', () => {
+    const LOCKS = Array.from({ length: 32 }, (_, i) => `lock-${i}`);
+    let admin: Redis;
+    let prefix: string;
+    beforeEach(() => {
+      prefix = uniquePrefix();
+      clients = new InProcessClients(prefix);
+      admin = new Redis(redisUrl());
+    });
+    afterEach(() => admin.disconnect());
+
+    test('take and release all of them by two commands, whether they are free or not', async () => {
+      const proxy = await TcpProxy.start(redisUrl());
+      const { service } = await clients.start(proxy.url);
+      const { service: other } = await clients.start(redisUrl());
+      const taken = await other.acquire(LOCKS[7]!);
+      await (await service.acquire('warm')).release();
+      let commands = 0;
+      const stop = proxy.listenTo(() => (commands += 1));
+      const queued = deferred<number>();
+      const [waiting, ...rest] = [LOCKS[7]!, ...LOCKS.filter((key) => key !== LOCKS[7])].map((key) =>
+        service.acquire(key, key === LOCKS[7] ? { onQueued: queued.resolve } : {}),
+      );
+      const held = await Promise.all(rest);
+      expect(await queued.promise).toBe(0);
+      await Promise.all(held.map((lock) => lock.release()));
+      stop();
+      expect(commands).toBe(2);
+      await taken.release();
+      await (await waiting!).release();
+      await proxy.close();
+      const left = await admin.keys(`${prefix}:*`);
+      expect(left.filter((key) => !key.endsWith(':clients'))).toEqual([]);
+    });
+
+    test('have each their own outcome if the data of one cannot be read, is of another version, or of another type', async () => {
+      const { service } = await clients.start(redisUrl());
+      const hash = (key: string): string => `${prefix}:{${key}}`;
+      const outcomes = async (keys: readonly string[]): Promise<string[]> => {
+        const asked = await Promise.allSettled(keys.map((key) => service.acquire(key)));
+        const given = asked.map(async (outcome) => {
+          if (outcome.status === 'rejected') return (outcome.reason as Error).name;
+          await outcome.value.release();
+          return 'served';
+        });
+        return await Promise.all(given);
+      };
+      await admin.hset(hash('newer'), 'format', '99 1 write 1 - 1 0');
+      await admin.hset(hash('broken'), 'format', '2 nonsense');
+      expect(await outcomes(['a', 'newer', 'b', 'broken', 'c'])).toEqual([
+        'served',
+        'LockProtocolError',
+        'served',
+        'LockProtocolError',
+        'served',
+      ]);
+      await admin.set(`${hash('foreign')}:queue`, 'text');
+      await admin.set(hash('strange'), 'text');
+      expect(await outcomes(['a', 'foreign', 'b', 'strange', 'c'])).toEqual([
+        'served',
+        'LockStoreUnavailableError',
+        'served',
+        'LockStoreUnavailableError',
+        'served',
+      ]);
+      // Also for those that end together.
+      const [first, second, third] = await Promise.all(['a', 'b', 'c'].map((key) => service.acquire(key)));
+      await admin.del(hash('b'));
+      await admin.set(hash('b'), 'text');
+      await Promise.all([first!.release(), second!.release(), third!.release()]);
+      expect(await admin.exists(hash('a'), hash('c'))).toBe(0);
+    });
+
+    test('keep the order of those for the same lock', async () => {
+      const { service } = await clients.start(redisUrl());
+      const order: string[] = [];
+      const ask = async (key: string, name: string, options = {}): Promise<void> => {
+        const lock = await service.acquire(key, options);
+        order.push(`${key}${name}`);
+        await lock.release();
+      };
+      await Promise.all([
+        ask('k', '1', { leaseTime: 5_000 }),
+        ask('l', '1'),
+        ask('k', '2'),
+        ask('l', '2', { leaseTime: 5_000 }),
+        ask('k', '3', { leaseTime: 5_000 }),
+      ]);
+      expect(order.filter((name) => name.startsWith('k'))).toEqual(['k1', 'k2', 'k3']);
+      expect(order.filter((name) => name.startsWith('l'))).toEqual(['l1', 'l2']);
+    });
   });
 
   describe('and are granted together', () => {

@@ -1,5 +1,6 @@
 import { now, type Instant } from '../../core/port/lease.js';
 import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
+import type { CommandLink } from '../redis-client/commands/link.js';
 import { untilAnswered } from '../redis-client/commands/script-calls.js';
 import { script, type Script, type ScriptRunner } from '../redis-client/commands/script.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
@@ -7,6 +8,7 @@ import { atMost } from '../redis-client/server/time-limit.js';
 import { readReply, type Reply } from './reply.js';
 import * as scripts from './scripts/scripts.generated.js';
 import type { RawInspection } from './snapshot.js';
+import { Together } from './together.js';
 
 /** The keys of one lock: hash, queue, clients. */
 export type LockKeys = readonly [hash: string, queue: string, clients: string];
@@ -75,16 +77,18 @@ export type How =
 /** The scripts as typed calls. Only this class knows the order of their arguments, which the headers of the scripts document. */
 export class Commands {
   readonly scripts: Scripts;
+  private readonly together: Together;
 
   constructor(
     private readonly usual: {
       readonly retry: Retry;
-      readonly connection: { readonly scripts: ScriptRunner };
+      readonly connection: Pick<CommandLink, 'scripts' | 'isCluster'>;
     },
     private readonly times: Times,
     maxLease: number | undefined,
   ) {
     this.scripts = scriptsOf(times, maxLease);
+    this.together = new Together(usual.connection);
   }
 
   /**
@@ -107,7 +111,9 @@ export class Commands {
       ? [id, about]
       : asks.flatMap((ask) => [ask.id, ask.about, ask.most === Infinity ? '' : ask.most, ask.ticket]);
     const until = performance.now() + this.times.commandTimeout;
-    return this.send(this.scripts.acquire, keys, values, until, answered, repeated);
+    const run = (): Promise<unknown> =>
+      this.together[isUsual ? 'join' : 'run'](this.scripts.acquire, keys, values);
+    return this.send(run, until, answered, repeated);
   }
 
   /**
@@ -129,15 +135,14 @@ export class Commands {
     // Sent after an acquire on the same connection, it is carried out after it; on another one it may not be (rule 8).
     const later = how?.how === 'leave' ? [id, about, 'leave', 'mark'] : values;
     const since = performance.now();
-    const { retry, connection } = this.usual;
     let sentAt = now();
     const run = (words: readonly (string | number)[]): Promise<unknown> => {
       sentAt = now();
-      return connection.scripts.run(what, keys, words);
+      return this.together[words.length === 1 ? 'join' : 'run'](what, keys, words);
     };
     const read = (raw: unknown): void => ended(readAnswer(raw, sentAt));
     return run(values).then(read, (error: unknown) => {
-      const more = retry
+      const more = this.usual.retry
         .after(error, () => run(later), since + lease, untilGivenBack)
         .then(read, () => ended());
       return atMost(more, Math.max(0, since + commandTimeout - performance.now()));
@@ -148,7 +153,9 @@ export class Commands {
   force(keys: LockKeys, ids: readonly string[]): Promise<Reply | Usual> {
     const [first = '', ...more] = ids;
     const until = performance.now() + this.times.commandTimeout;
-    return this.send(this.scripts.done, keys, [first, '', 'force', ...more], until, (reply) => reply);
+    const run = (): Promise<unknown> =>
+      this.together.run(this.scripts.done, keys, [first, '', 'force', ...more]);
+    return this.send(run, until, (reply) => reply);
   }
 
   /**
@@ -160,7 +167,7 @@ export class Commands {
   async heartbeat(
     client: string,
     beats: readonly Beat[],
-    via: ScriptRunner = this.usual.connection.scripts,
+    via: ScriptRunner = this.together,
   ): Promise<(Reply | Error)[]> {
     const values: (string | number)[] = [client];
     for (const { held, waiting } of beats) {
@@ -180,26 +187,27 @@ export class Commands {
 
   /** @throws CommandFailure */
   inspect(keys: LockKeys, most: number): Promise<RawInspection> {
-    const { retry, connection } = this.usual;
-    const run = (): Promise<unknown> => connection.scripts.run(this.scripts.inspect, keys, [most]);
-    return retry.until(run, performance.now() + this.times.commandTimeout) as Promise<RawInspection>;
+    const run = (): Promise<unknown> => this.together.run(this.scripts.inspect, keys, [most]);
+    return this.usual.retry.until(
+      run,
+      performance.now() + this.times.commandTimeout,
+    ) as Promise<RawInspection>;
   }
 
   private send<T>(
-    what: Script,
-    keys: LockKeys,
-    values: readonly (string | number)[],
+    run: () => Promise<unknown>,
     until: number,
     answered: (reply: Reply | Usual) => T,
     repeated?: () => void,
   ): Promise<T> {
-    const { retry, connection } = this.usual;
     let copies = 0;
-    const run = (): Promise<unknown> => {
+    const again = (): Promise<unknown> => {
       if ((copies += 1) > 1) repeated?.();
-      return connection.scripts.run(what, keys, values);
+      return run();
     };
-    return untilAnswered(retry, run, until, (raw, { sentAt }) => answered(readAnswer(raw, sentAt)));
+    return untilAnswered(this.usual.retry, again, until, (raw, { sentAt }) =>
+      answered(readAnswer(raw, sentAt)),
+    );
   }
 }
 

@@ -12,9 +12,8 @@ import { encodeName } from './names.js';
 import type { Replicas, Replicated } from './replicas.js';
 import { readMessage, type Reply } from './reply.js';
 import { termsOf } from './terms.js';
+import { MOST_LOCKS } from './together.js';
 
-/** The most locks that one heartbeat names: few enough to block Redis for a fraction of a millisecond only. */
-const MOST_LOCKS = 32;
 /** After a heartbeat that Redis will go on to refuse, the next follows in this many ms. */
 const LASTING = { retryAfter: 1_000 };
 

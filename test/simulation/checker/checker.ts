@@ -9,7 +9,7 @@ import type { World } from '../world/world.js';
 import { CommandBudget } from './command-budget.js';
 import { Excuses } from './excuses.js';
 import { Findings } from './findings.js';
-import { grantsOf, type ServerGrant } from './grants.js';
+import { grantsOf, partsOf, type Part, type ServerGrant } from './grants.js';
 import { codeOf, nameOf, newLock, type LockState, type RequestRecord } from './history.js';
 import { Line } from './line.js';
 import { conflict, live, lockData, weightOf, type LockData } from './lock-data.js';
@@ -134,7 +134,11 @@ export class Checker implements ClientListener {
 
   rejected(record: RequestRecord, error: unknown): void {
     const code = codeOf(error);
-    this.lock(record.lock).waiting.delete(record);
+    const lock = this.lock(record.lock);
+    this.line.checkGap(lock);
+    lock.waiting.delete(record);
+    // No script may follow.
+    if (lock.waiting.size === 0) lock.neededSince = undefined;
     this.world.trace(() => `${nameOf(record)} is refused: ${code}`);
     const isUnconfirmed = code === 'NOT_REPLICATED' && record.client.options.replicas !== undefined;
     const isMisfit = code === 'CONFIGURATION' && this.excuses.mayBeMisfit(record);
@@ -201,7 +205,7 @@ export class Checker implements ClientListener {
 
   /** After each script on the server. `isFormer`: on a primary that was cut off. */
   afterScript(ran: Ran, isFormer = false): void {
-    const { sha, keys, args, reply } = ran;
+    const { sha, reply } = ran;
     const script = this.scripts.get(sha) ?? '';
     for (const client of this.clients) client.observe(this.world.now);
     const errors = Array.isArray(reply)
@@ -218,34 +222,28 @@ export class Checker implements ClientListener {
     const bare = this.server.redis.keysWithoutExpiry();
     if (bare.length > 0) this.findings.violate('leak', `without a time to live: ${bare.join(', ')}`);
     if (script === 'primary' || script === 'inspect' || script === '') return;
-    for (let i = 0; i < keys.length; i += 3) {
-      const lock = this.locks.get(keys[i]!);
-      const own = script === 'heartbeat' && Array.isArray(reply) ? reply[i / 3] : reply;
-      if (lock)
-        this.afterScriptOn(
-          lock,
-          script,
-          args,
-          grants.filter(({ hash }) => hash === lock.name),
-          own,
-        );
+    const parts = partsOf(script, ran);
+    for (const hash of new Set(parts.map((part) => part.hash))) {
+      const lock = this.locks.get(hash);
+      if (lock) this.afterScriptOn(lock, script, parts, grants);
     }
   }
 
   private afterScriptOn(
     lock: LockState,
     script: string,
-    args: readonly string[],
-    grants: readonly ServerGrant[],
-    reply: unknown,
+    allParts: readonly Part[],
+    allGrants: readonly ServerGrant[],
   ): void {
+    const parts = allParts.filter(({ hash }) => hash === lock.name);
+    const grants = allGrants.filter(({ hash }) => hash === lock.name);
     const before = lock.data;
     const after = lockData(this.server.redis, lock.name, Math.floor(this.server.micros() / 1000));
     lock.data = after;
-    const [named = '', , how] = args;
+    const [named = '', , how] = parts[0]!.args;
     const caller = this.clientOf(named.split(':')[0]!);
     const isForce = script === 'done' && how === 'force';
-    if (isForce && !(reply instanceof RedisError))
+    if (isForce && !(parts[0]!.reply instanceof RedisError))
       this.excuses.breaks.push({ kind: 'forced', at: this.world.now, lock: lock.name });
     if (isForce) lock.kept.clear();
     this.line.checkGap(lock);
@@ -255,7 +253,8 @@ export class Checker implements ClientListener {
     const served = grants.flatMap((grant) => this.serve(lock, grant, after, token));
     this.line.checkPlaces(lock, after, script === 'done' && !isForce ? named : '', isForce);
     const waits =
-      script !== 'done' && Array.isArray(reply) && reply.some((answer) => /^line/.test(String(answer)));
+      script !== 'done' &&
+      parts.some(({ reply }) => Array.isArray(reply) && reply.some((one) => /^line/.test(String(one))));
     if (caller && waits) lock.heard.set(caller, this.world.now);
     const [first] = served;
     for (const record of served)

@@ -9,23 +9,36 @@ export interface ServerGrant {
   readonly sequences: readonly string[];
 }
 
+/** What a script did for one of its locks. */
+export interface Part {
+  readonly hash: string;
+  /** Of a heartbeat those of all locks, which begin with the client. */
+  readonly args: readonly string[];
+  readonly reply: unknown;
+}
+
+/** A script for several locks answers for each; the usual words of an acquire are two, those of a done one. */
+export function partsOf(script: string, { keys, args, reply }: Ran): Part[] {
+  const locks = keys.filter((_, i) => i % 3 === 0);
+  const words = { acquire: 2, done: 1 }[script];
+  return locks.map((hash, i) => ({
+    hash,
+    args: words && locks.length > 1 ? args.slice(words * i, words * (i + 1)) : args,
+    reply: Array.isArray(reply) && (script === 'heartbeat' || locks.length > 1) ? reply[i] : reply,
+  }));
+}
+
 /** What a script granted, as its reply and its messages tell. */
-export function grantsOf(script: string, { keys, args, reply, published }: Ran): ServerGrant[] {
-  const [caller = ''] = args;
-  const [client = '', sequence = ''] = caller.split(':');
-  const grants: ServerGrant[] = [];
-  if (script === 'acquire' && typeof reply === 'string')
-    grants.push({ hash: keys[0]!, client, token: Number(reply), sequences: [sequence] });
-  if (Array.isArray(reply)) {
-    const replies = script === 'heartbeat' ? reply : [reply];
-    replies.forEach((one, i) => {
-      const text = Array.isArray(one) ? one[2] : undefined;
-      const [token, , sequences] = typeof text === 'string' ? text.split(' ') : [];
-      if (sequences)
-        grants.push({ hash: keys[3 * i]!, client, token: Number(token), sequences: sequences.split(',') });
-    });
-  }
-  for (const [channel, text] of published) {
+export function grantsOf(script: string, ran: Ran): ServerGrant[] {
+  const grants = partsOf(script, ran).flatMap(({ hash, args: [caller = ''], reply }) => {
+    const [client = '', sequence = ''] = caller.split(':');
+    if (script === 'acquire' && typeof reply === 'string' && /^\d/.test(reply))
+      return [{ hash, client, token: Number(reply), sequences: [sequence] }];
+    const text: unknown = Array.isArray(reply) ? reply[2] : undefined;
+    const [token, , sequences] = typeof text === 'string' ? text.split(' ') : [];
+    return sequences ? [{ hash, client, token: Number(token), sequences: sequences.split(',') }] : [];
+  });
+  for (const [channel, text] of ran.published) {
     const [, token, sequences = '', hash] = /^granted (\d+) \d+ ([\d,]+) (.*)$/s.exec(text) ?? [];
     if (hash === undefined) continue;
     grants.push({

@@ -1,9 +1,9 @@
 -- Asks for the lock: it is granted, or each request gets a place in line. Repeating it changes nothing.
 --
--- KEYS  [1] hash  [2] queue  [3] clients
--- ARGV  [1] id of a request  [2] its terms and label: all there is for one plain request that waits as long as it takes.
---       Otherwise four values for each request: id, terms and label, 'try' or the most that may wait before it ('': any number), its
---       ticket ('': it has none yet). Several together are plain, of one client, and waited for.
+-- KEYS  [1] hash  [2] queue  [3] clients; of several locks: those of each
+-- ARGV  [1] id of a request  [2] its terms and label: all there is for one request that waits as long as it takes, and all there can be for
+--       each of several locks. Otherwise four values for each request: id, terms and label, 'try' or the most that may wait before it
+--       ('': any number), its ticket ('': it has none yet). Several requests together are plain, of one client, and waited for.
 -- Returns the token alone: the lock was free, and is granted for LEASE ms
 --       or a reply (includes/reply.lua) with an answer for each request:
 --       granted         see the reply's own third value
@@ -12,17 +12,33 @@
 --       full N          N wait, more than it accepts; it is not in line
 --       busy BLOCKER    a try that was not admitted (includes/blocker.lua)
 --       over            it was given up (a mark of `done`)
+--       For several locks, that for each; in place of FORMAT or PROTOCOL its text: nothing was written to that lock.
 -- Errors OOM if memory is full and nothing could be passed on; FORMAT, PROTOCOL before any write
-local time = redis.call('TIME')
+local time, count, done, answers = redis.call('TIME'), #KEYS / 3, 0, {}
 
 -- The usual case: the lock is free. The same as below, in four calls.
-if not STRICT and #ARGV == 2 and string.byte(ARGV[2]) == 58 and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
+local function takeFree(first, id, about)
+  if STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
+    return nil
+  end
   local token = string.format('%s%06d', time[1], time[2])
   local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
-  redis.call('HSET', KEYS[1], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends .. ' 0',
-    'h:' .. ARGV[1], ends .. ' ' .. token .. ' ' .. ARGV[2])
-  redis.call('PEXPIRE', KEYS[1], LEASE)
+  redis.call('HSET', KEYS[first], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends .. ' 0',
+    'h:' .. id, ends .. ' ' .. token .. ' ' .. about)
+  redis.call('PEXPIRE', KEYS[first], LEASE)
   return token
+end
+
+while #ARGV == 2 * count and done < count do
+  local token = takeFree(3 * done + 1, ARGV[2 * done + 1], ARGV[2 * done + 2])
+  if not token then
+    break
+  end
+  done = done + 1
+  answers[done] = token
+end
+if done == count then
+  return count == 1 and answers[1] or answers
 end
 
 --- include: lock
@@ -34,84 +50,101 @@ end
 --- include: line
 --- include: pass
 --- include: reply
-local lock, problem = open(time, 1, ARGV[1])
-if problem then
-  return redis.error_reply(problem)
-end
-local client, limit, waiting = string.match(ARGV[1], '^[^:]+'), lock.limit, 0
-
 -- Whether a request may be granted although nobody has looked at the line: it is empty.
-local function isNext(terms)
-  return waiting == 0 and #ARGV <= 4 and admits(lock, terms) and mayGrant(lock)
+local function isNext(lock, waiting, terms)
+  return waiting == 0 and admits(lock, terms) and mayGrant(lock)
 end
 
--- The answer for a request that does not accept the line as it is; nil: it does, or is in line.
-local function refusal(name, terms, most)
+-- The answer for a request that does not accept the line as it is; nil: it does, or is in line. How many wait then.
+local function refusal(lock, client, waiting, name, terms, most)
   if redis.call('ZSCORE', lock.queue, name) then
-    return nil
+    return nil, waiting
   elseif most == 'try' then
-    return not admits(lock, terms) and 'busy ' .. blocker(lock) or nil
+    return not admits(lock, terms) and 'busy ' .. blocker(lock) or nil, waiting
   elseif waiting < tonumber(most) then
-    return nil
+    return nil, waiting
   end
   -- Dead requests at the head may leave.
   pass(lock, client)
   waiting = redis.call('ZCARD', lock.queue) + lock.rest
-  return waiting >= tonumber(most) and not isNext(terms) and 'full ' .. waiting or nil
+  return waiting >= tonumber(most) and not isNext(lock, waiting, terms) and 'full ' .. waiting or nil, waiting
 end
 
-expire(lock)
-waiting = redis.call('ZCARD', lock.queue) + lock.rest
-local answers, inLine = {}, {}
-for i = 1, #ARGV, 4 do
-  local id, about, most, ticket = ARGV[i], ARGV[i + 1], ARGV[i + 2] or '', ARGV[i + 3] or ''
-  local name, terms, answer = id .. ':' .. about, readTerms(string.match(about, '^[^:]*')), nil
-  local held, mark = lock.held, lock.mark
-  if i > 1 then
-    held, mark = unpack(redis.call('HMGET', lock.hash, 'h:' .. id, 'x:' .. id))
+-- The answer for the lock whose keys begin at KEYS[first], or nil and the text of an error.
+local function ask(first, values)
+  local lock, problem = open(time, first, values[1])
+  if problem then
+    return nil, problem
   end
-  if held then
-    answer = describeHeld(lock, held)
-  elseif mark then
-    answer = 'over'
-  else
-    lock.limit = terms.limit or lock.limit
-    if isNext(terms) then
-      hold(lock, id, about, terms, LEASE)
-      lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
-      answer = 'granted'
+  expire(lock)
+  local client, limit, waiting = string.match(values[1], '^[^:]+'), lock.limit, redis.call('ZCARD', lock.queue) + lock.rest
+  local told, inLine = {}, {}
+  for i = 1, #values, 4 do
+    local id, about, most, ticket = values[i], values[i + 1], values[i + 2] or '', values[i + 3] or ''
+    local name, terms, answer = id .. ':' .. about, readTerms(string.match(about, '^[^:]*')), nil
+    local held, mark = lock.held, lock.mark
+    if i > 1 then
+      held, mark = unpack(redis.call('HMGET', lock.hash, 'h:' .. id, 'x:' .. id))
+    end
+    if held then
+      answer = describeHeld(lock, held)
+    elseif mark then
+      answer = 'over'
     else
-      -- One with a ticket was accepted before.
-      answer = most ~= '' and ticket == '' and refusal(name, terms, most) or nil
-      if answer then
-        lock.limit = limit
+      lock.limit = terms.limit or lock.limit
+      if #values <= 4 and isNext(lock, waiting, terms) then
+        hold(lock, id, about, terms, LEASE)
+        lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
+        answer = 'granted'
       else
-        inLine[#answers + 1] = { name = name, most = most, rank = waiting, ticket = enter(lock, client, name, ticket) }
-        waiting = waiting + 1
+        -- One with a ticket was accepted before.
+        if most ~= '' and ticket == '' then
+          answer, waiting = refusal(lock, client, waiting, name, terms, most)
+        end
+        if answer then
+          lock.limit = limit
+        else
+          inLine[#told + 1] = { name = name, most = most, rank = waiting, ticket = enter(lock, client, name, ticket) }
+          waiting = waiting + 1
+        end
       end
     end
+    told[#told + 1] = answer or 'line'
   end
-  answers[#answers + 1] = answer or 'line'
-end
-if next(inLine) then
-  pass(lock, client)
-end
-for i, entry in pairs(inLine) do
-  local ticket, rank = entry.ticket, entry.rank
-  if lock.moved or not ticket then
-    local score = redis.call('ZSCORE', lock.queue, entry.name)
-    ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
-    rank = rank and rank + lock.rest
+  if next(inLine) then
+    pass(lock, client)
   end
-  if not ticket then
-    answers[i] = 'granted'
-  elseif entry.most == 'try' then
-    redis.call('ZREM', lock.queue, entry.name)
-    lock.limit = limit
-    answers[i] = 'busy ' .. blocker(lock)
-  else
-    answers[i] = 'line ' .. ticket .. ' ' .. rank
+  for i, entry in pairs(inLine) do
+    local ticket, rank = entry.ticket, entry.rank
+    if lock.moved or not ticket then
+      local score = redis.call('ZSCORE', lock.queue, entry.name)
+      ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
+      rank = rank and rank + lock.rest
+    end
+    if not ticket then
+      told[i] = 'granted'
+    elseif entry.most == 'try' then
+      redis.call('ZREM', lock.queue, entry.name)
+      lock.limit = limit
+      told[i] = 'busy ' .. blocker(lock)
+    else
+      told[i] = 'line ' .. ticket .. ' ' .. rank
+    end
   end
+  close(lock)
+  return reply(lock, client, told)
 end
-close(lock)
-return reply(lock, client, answers)
+
+if count == 1 then
+  local answer, problem = ask(1, ARGV)
+  return answer or redis.error_reply(problem)
+end
+for i = done + 1, count do
+  local first, id, about = 3 * i - 2, ARGV[2 * i - 1], ARGV[2 * i]
+  local answer, problem = takeFree(first, id, about), nil
+  if not answer then
+    answer, problem = ask(first, { id, about })
+  end
+  answers[i] = answer or problem
+end
+return answers

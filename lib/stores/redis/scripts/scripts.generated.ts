@@ -346,39 +346,53 @@ local last = lock.token == 0 and lock.micros or lock.token
 return { number(last), again == '' and '' or number(math.min(again, 2 ^ 53)), granted, unpack(answers) }
 end`;
 
-export const acquire = ['acquire', 3, `local time = redis.call('TIME')
-if not STRICT and #ARGV == 2 and string.byte(ARGV[2]) == 58 and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
+export const acquire = ['acquire', 3, `local time, count, done, answers = redis.call('TIME'), #KEYS / 3, 0, {}
+local function takeFree(first, id, about)
+if STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
+return nil
+end
 local token = string.format('%s%06d', time[1], time[2])
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
-redis.call('HSET', KEYS[1], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends .. ' 0',
-'h:' .. ARGV[1], ends .. ' ' .. token .. ' ' .. ARGV[2])
-redis.call('PEXPIRE', KEYS[1], LEASE)
+redis.call('HSET', KEYS[first], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends .. ' 0',
+'h:' .. id, ends .. ' ' .. token .. ' ' .. about)
+redis.call('PEXPIRE', KEYS[first], LEASE)
 return token
-end`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, blockerPart1, strictPart1, linePart1, passPart1, replyPart1, `local lock, problem = open(time, 1, ARGV[1])
-if problem then
-return redis.error_reply(problem)
 end
-local client, limit, waiting = string.match(ARGV[1], '^[^:]+'), lock.limit, 0
-local function isNext(terms)
-return waiting == 0 and #ARGV <= 4 and admits(lock, terms) and mayGrant(lock)
+while #ARGV == 2 * count and done < count do
+local token = takeFree(3 * done + 1, ARGV[2 * done + 1], ARGV[2 * done + 2])
+if not token then
+break
 end
-local function refusal(name, terms, most)
+done = done + 1
+answers[done] = token
+end
+if done == count then
+return count == 1 and answers[1] or answers
+end`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, blockerPart1, strictPart1, linePart1, passPart1, replyPart1, `local function isNext(lock, waiting, terms)
+return waiting == 0 and admits(lock, terms) and mayGrant(lock)
+end
+local function refusal(lock, client, waiting, name, terms, most)
 if redis.call('ZSCORE', lock.queue, name) then
-return nil
+return nil, waiting
 elseif most == 'try' then
-return not admits(lock, terms) and 'busy ' .. blocker(lock) or nil
+return not admits(lock, terms) and 'busy ' .. blocker(lock) or nil, waiting
 elseif waiting < tonumber(most) then
-return nil
+return nil, waiting
 end
 pass(lock, client)
 waiting = redis.call('ZCARD', lock.queue) + lock.rest
-return waiting >= tonumber(most) and not isNext(terms) and 'full ' .. waiting or nil
+return waiting >= tonumber(most) and not isNext(lock, waiting, terms) and 'full ' .. waiting or nil, waiting
+end
+local function ask(first, values)
+local lock, problem = open(time, first, values[1])
+if problem then
+return nil, problem
 end
 expire(lock)
-waiting = redis.call('ZCARD', lock.queue) + lock.rest
-local answers, inLine = {}, {}
-for i = 1, #ARGV, 4 do
-local id, about, most, ticket = ARGV[i], ARGV[i + 1], ARGV[i + 2] or '', ARGV[i + 3] or ''
+local client, limit, waiting = string.match(values[1], '^[^:]+'), lock.limit, redis.call('ZCARD', lock.queue) + lock.rest
+local told, inLine = {}, {}
+for i = 1, #values, 4 do
+local id, about, most, ticket = values[i], values[i + 1], values[i + 2] or '', values[i + 3] or ''
 local name, terms, answer = id .. ':' .. about, readTerms(string.match(about, '^[^:]*')), nil
 local held, mark = lock.held, lock.mark
 if i > 1 then
@@ -390,21 +404,23 @@ elseif mark then
 answer = 'over'
 else
 lock.limit = terms.limit or lock.limit
-if isNext(terms) then
+if #values <= 4 and isNext(lock, waiting, terms) then
 hold(lock, id, about, terms, LEASE)
 lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
 answer = 'granted'
 else
-answer = most ~= '' and ticket == '' and refusal(name, terms, most) or nil
+if most ~= '' and ticket == '' then
+answer, waiting = refusal(lock, client, waiting, name, terms, most)
+end
 if answer then
 lock.limit = limit
 else
-inLine[#answers + 1] = { name = name, most = most, rank = waiting, ticket = enter(lock, client, name, ticket) }
+inLine[#told + 1] = { name = name, most = most, rank = waiting, ticket = enter(lock, client, name, ticket) }
 waiting = waiting + 1
 end
 end
 end
-answers[#answers + 1] = answer or 'line'
+told[#told + 1] = answer or 'line'
 end
 if next(inLine) then
 pass(lock, client)
@@ -417,40 +433,64 @@ ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.na
 rank = rank and rank + lock.rest
 end
 if not ticket then
-answers[i] = 'granted'
+told[i] = 'granted'
 elseif entry.most == 'try' then
 redis.call('ZREM', lock.queue, entry.name)
 lock.limit = limit
-answers[i] = 'busy ' .. blocker(lock)
+told[i] = 'busy ' .. blocker(lock)
 else
-answers[i] = 'line ' .. ticket .. ' ' .. rank
+told[i] = 'line ' .. ticket .. ' ' .. rank
 end
 end
 close(lock)
-return reply(lock, client, answers)`] as const;
+return reply(lock, client, told)
+end
+if count == 1 then
+local answer, problem = ask(1, ARGV)
+return answer or redis.error_reply(problem)
+end
+for i = done + 1, count do
+local first, id, about = 3 * i - 2, ARGV[2 * i - 1], ARGV[2 * i]
+local answer, problem = takeFree(first, id, about), nil
+if not answer then
+answer, problem = ask(first, { id, about })
+end
+answers[i] = answer or problem
+end
+return answers`] as const;
 
-export const done = ['done', 3, `if #ARGV == 1 and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('HLEN', KEYS[1]) == 2
-and redis.call('HEXISTS', KEYS[1], 'h:' .. ARGV[1]) == 1 then
-redis.call('DEL', KEYS[1])
-return 1
+export const done = ['done', 3, `local count, ended, answers = #KEYS / 3, 0, {}
+local function endUsual(first, id)
+if redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
+and redis.call('HEXISTS', KEYS[first], 'h:' .. id) == 1 then
+return redis.call('DEL', KEYS[first])
+end
+end
+while #ARGV == count and ended < count and endUsual(3 * ended + 1, ARGV[ended + 1]) do
+ended = ended + 1
+answers[ended] = 1
+end
+if ended == count then
+return count == 1 and 1 or answers
 end`, numberPart1, lockPart2, termsPart1, holdersPart1, blockerPart1, strictPart1, passPart1, replyPart1, `local MANY = 100
-local id, about, how = ARGV[1], ARGV[2] or '', ARGV[3] or ''
-local client = string.match(id, '^[^:]+')
 local time = redis.call('TIME')
-local lock, problem = open(time, 1, id)
+local function finish(first, values)
+local id, about, how = values[1], values[2] or '', values[3] or ''
+local client = string.match(id, '^[^:]+')
+local lock, problem = open(time, first, id)
 if problem == UNREADABLE and how == 'force' then
-redis.call('DEL', KEYS[1])
-lock, problem = open(time, 1, id)
+redis.call('DEL', KEYS[first])
+lock, problem = open(time, first, id)
 end
 if problem then
-return redis.error_reply(problem)
+return nil, problem
 end
 local answer, changed = 'none', false
 if how == 'force' then
 client = ''
-table.remove(ARGV, 3)
-table.remove(ARGV, 2)
-for _, one in ipairs(ARGV) do
+table.remove(values, 3)
+table.remove(values, 2)
+for _, one in ipairs(values) do
 local value = redis.call('HGET', lock.hash, 'h:' .. one)
 if value then
 drop(lock, one, value)
@@ -471,7 +511,7 @@ elseif value then
 drop(lock, id, value)
 answer, changed = 'held', true
 local was = how == 'keep' and readHold(value)
-local ends = was and math.ceil(was.token / 1000) + tonumber(ARGV[4])
+local ends = was and math.ceil(was.token / 1000) + tonumber(values[4])
 if was and ends > lock.now then
 local kept = redis.call('HGET', lock.hash, 'h:-' .. id)
 if kept then
@@ -487,7 +527,7 @@ end
 if answer == 'none' or answer == 'batch' then
 redis.call('HDEL', lock.hash, '')
 end
-if how == 'mark' or how == 'leave' and ARGV[4] == 'mark' then
+if how == 'mark' or how == 'leave' and values[4] == 'mark' then
 redis.call('HSET', lock.hash, 'x:' .. id, lock.now + MARK)
 lock.life = math.max(lock.life, MARK)
 if redis.call('HLEN', lock.hash) > MANY then
@@ -511,7 +551,20 @@ end
 end
 local why = how == 'leave' and blocker(lock) or nil
 close(lock)
-return reply(lock, client, { answer, why })`] as const;
+return reply(lock, client, { answer, why })
+end
+if count == 1 then
+local answer, problem = finish(1, ARGV)
+return answer or redis.error_reply(problem)
+end
+for i = ended + 1, count do
+local answer, problem = endUsual(3 * i - 2, ARGV[i]), nil
+if not answer then
+answer, problem = finish(3 * i - 2, { ARGV[i] })
+end
+answers[i] = answer or problem
+end
+return answers`] as const;
 
 export const heartbeat = ['heartbeat', 3, `redis.call('HDEL', KEYS[1], '')`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, strictPart1, linePart1, passPart1, replyPart1, `local function renew(lock, id, lease, present)
 local value = redis.call('HGET', lock.hash, 'h:' .. id)
