@@ -112,7 +112,7 @@ export class Commands {
       : asks.flatMap((ask) => [ask.id, ask.about, ask.most === Infinity ? '' : ask.most, ask.ticket]);
     const until = performance.now() + this.times.commandTimeout;
     const run = (): Promise<unknown> =>
-      this.together[isUsual ? 'join' : 'run'](this.scripts.acquire, keys, values);
+      this.together[asks.length === 1 ? 'join' : 'run'](this.scripts.acquire, keys, values);
     return this.send(run, until, answered, repeated);
   }
 
@@ -138,7 +138,7 @@ export class Commands {
     let sentAt = now();
     const run = (words: readonly (string | number)[]): Promise<unknown> => {
       sentAt = now();
-      return this.together[words.length === 1 ? 'join' : 'run'](what, keys, words);
+      return this.together.join(what, keys, words);
     };
     const read = (raw: unknown): void => ended(readAnswer(raw, sentAt));
     return run(values).then(read, (error: unknown) => {

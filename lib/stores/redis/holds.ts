@@ -203,6 +203,8 @@ export class Holds {
   private missed(request: Request, rest: number): void {
     if (request.lastMissed !== request.number) request.missed += 1;
     request.lastMissed = request.number;
+    // The others that were granted with it missed it, too.
+    if (this.batch?.present?.request === request) this.endBatch();
     if (request.fixed === undefined || request.missed < MOST_MISSED) {
       return this.lock.askAgain(request, Math.max(1, rest));
     }

@@ -15,12 +15,14 @@ interface Call {
 }
 
 /**
- * Sends the scripts of one client, in the order of the calls. Calls of one script with the usual words that come in one turn of the event loop
- * share a command: most of what a command costs, here and in Redis, is the same for one lock and for many.
+ * Sends the scripts of one client, in the order of the calls. Calls of one script for different locks, with as many words, that come in one
+ * turn of the event loop share a command: most of what a command costs, here and in Redis, is the same for one lock and for many.
  */
 export class Together {
   private script: Script | undefined;
   private calls: Call[] = [];
+  /** What the calls are for. */
+  private readonly hashes = new Set<string>();
 
   constructor(private readonly connection: Pick<CommandLink, 'scripts' | 'isCluster'>) {}
 
@@ -32,10 +34,13 @@ export class Together {
     return answer;
   }
 
-  /** A call with the usual words, for one lock. On a Cluster each lock may be on another node, so each has its own command. */
+  /** A call for one request of one lock. On a Cluster each lock may be on another node, so each has its own command. */
   join(script: Script, keys: readonly string[], values: readonly Word[]): Promise<unknown> {
-    if (this.script !== script || this.connection.isCluster) this.send();
+    const [hash = ''] = keys;
+    const isAlike = this.script === script && this.calls[0]?.values.length === values.length;
+    if (!isAlike || this.hashes.has(hash) || this.connection.isCluster) this.send();
     this.script = script;
+    this.hashes.add(hash);
     return new Promise((resolve, reject) => {
       const size = this.calls.push({ keys, values, resolve, reject });
       if (size === MOST_LOCKS) this.send();
@@ -47,6 +52,7 @@ export class Together {
     const { script, calls } = this;
     if (!script || calls.length === 0) return;
     this.calls = [];
+    this.hashes.clear();
     if (calls.length === 1) this.sendAlone(script, calls[0]!);
     else this.sendAll(script, calls);
   };

@@ -67,7 +67,7 @@ export class RedissonCommands {
     const { scripts } = this.client.connection;
     const how = [wait, leaseTime, tries ? 'try' : 'wait', maxQueue === Infinity ? -1 : maxQueue];
     const send = (): Promise<Answer> =>
-      this.inTime((limit) => scripts.runGathered(acquire, line.keys, this.values(line, id, ...how, limit)));
+      this.inTime((limit) => scripts.run(acquire, line.keys, this.values(line, id, ...how, limit)));
     return this.repeat(0, send, readAcquire);
   }
 

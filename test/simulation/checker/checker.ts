@@ -222,28 +222,26 @@ export class Checker implements ClientListener {
     const bare = this.server.redis.keysWithoutExpiry();
     if (bare.length > 0) this.findings.violate('leak', `without a time to live: ${bare.join(', ')}`);
     if (script === 'primary' || script === 'inspect' || script === '') return;
-    const parts = partsOf(script, ran);
-    for (const hash of new Set(parts.map((part) => part.hash))) {
-      const lock = this.locks.get(hash);
-      if (lock) this.afterScriptOn(lock, script, parts, grants);
+    for (const part of partsOf(script, ran)) {
+      const lock = this.locks.get(part.hash);
+      const own = grants.filter(({ hash }) => hash === part.hash);
+      if (lock) this.afterScriptOn(lock, script, part, own);
     }
   }
 
   private afterScriptOn(
     lock: LockState,
     script: string,
-    allParts: readonly Part[],
-    allGrants: readonly ServerGrant[],
+    { args, reply }: Part,
+    grants: readonly ServerGrant[],
   ): void {
-    const parts = allParts.filter(({ hash }) => hash === lock.name);
-    const grants = allGrants.filter(({ hash }) => hash === lock.name);
     const before = lock.data;
     const after = lockData(this.server.redis, lock.name, Math.floor(this.server.micros() / 1000));
     lock.data = after;
-    const [named = '', , how] = parts[0]!.args;
+    const [named = '', , how] = args;
     const caller = this.clientOf(named.split(':')[0]!);
     const isForce = script === 'done' && how === 'force';
-    if (isForce && !(parts[0]!.reply instanceof RedisError))
+    if (isForce && !(reply instanceof RedisError))
       this.excuses.breaks.push({ kind: 'forced', at: this.world.now, lock: lock.name });
     if (isForce) lock.kept.clear();
     this.line.checkGap(lock);
@@ -253,8 +251,7 @@ export class Checker implements ClientListener {
     const served = grants.flatMap((grant) => this.serve(lock, grant, after, token));
     this.line.checkPlaces(lock, after, script === 'done' && !isForce ? named : '', isForce);
     const waits =
-      script !== 'done' &&
-      parts.some(({ reply }) => Array.isArray(reply) && reply.some((one) => /^line/.test(String(one))));
+      script !== 'done' && Array.isArray(reply) && reply.some((answer) => /^line/.test(String(answer)));
     if (caller && waits) lock.heard.set(caller, this.world.now);
     const [first] = served;
     for (const record of served)

@@ -223,7 +223,9 @@ export class Excuses {
 
   /** How long a command may be under way in good weather, ms. */
   private longestSettling(): number {
-    return 20 + 5 * this.plan.latency;
+    // The server may have forgotten the scripts of a heartbeat and of what follows it.
+    const texts = this.kinds.has('script-flush') ? 4 : 0;
+    return 20 + (5 + texts) * this.plan.latency;
   }
 
   /** For how long a lock may stay free in quiet times while a request waits. */

@@ -17,13 +17,13 @@ export interface Part {
   readonly reply: unknown;
 }
 
-/** A script for several locks answers for each; the usual words of an acquire are two, those of a done one. */
+/** A script for several locks answers for each, and has as many words for each. */
 export function partsOf(script: string, { keys, args, reply }: Ran): Part[] {
   const locks = keys.filter((_, i) => i % 3 === 0);
-  const words = { acquire: 2, done: 1 }[script];
+  const words = args.length / locks.length;
   return locks.map((hash, i) => ({
     hash,
-    args: words && locks.length > 1 ? args.slice(words * i, words * (i + 1)) : args,
+    args: script === 'heartbeat' ? args : args.slice(words * i, words * (i + 1)),
     reply: Array.isArray(reply) && (script === 'heartbeat' || locks.length > 1) ? reply[i] : reply,
   }));
 }

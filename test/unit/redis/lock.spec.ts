@@ -324,6 +324,17 @@ describe('one lock, as a client sees it', () => {
     expect([...scene.lock.requests.values()].map(({ state }) => state)).toEqual(['asking', 'asking']);
   });
 
+  test('rule 9: if the replicas confirm a batch when its lease has expired, all of it ask again', async () => {
+    scene.timers.stop();
+    scene = new Scene(true);
+    const [, second] = await scene.inLine(2, 10);
+    await scene.granted(11, 1, 2);
+    await scene.beaten([`held ${FIRST_LEASE} 11`], 11, ago(FIRST_LEASE));
+    expect(scene.asks.at(-1)!.asks[0]).toMatchObject({ id: 'me:2', ticket: '2' });
+    expect(second!()).toBeUndefined();
+    expect([...scene.lock.requests.values()].map(({ state }) => state)).toEqual(['asking', 'asking']);
+  });
+
   test('requests of one turn of the event loop ask together, one with a bound on the line alone', () => {
     const asking: Lock[] = [];
     const { lock } = scene;

@@ -41,8 +41,8 @@ export class CommandConnection implements CommandLink {
     /** Milliseconds within which a command must be answered. */
     private readonly timeout: number,
   ) {
-    const { client, writes } = connection;
-    this.scripts = new ScriptSender(client, writes, timeout, {
+    const { client } = connection;
+    this.scripts = new ScriptSender(client, timeout, {
       replied: () => this.replied(),
       failed: (error) => this.noted(this.meaningOf(error)),
       overdue: (since) => this.overdue(since),

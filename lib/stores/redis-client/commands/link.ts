@@ -2,9 +2,7 @@ import type { ScriptRunner } from './script.js';
 
 /** The ways to send a script. */
 interface Scripts extends ScriptRunner {
-  /** As `run`, but gathers commands until all sockets with data have been read: for a command that no other process waits for. */
-  readonly runGathered: ScriptRunner['run'];
-  /** Immediately, before what is gathered, and without a deadline. Rejects with `UnknownScript` if the server does not have the script. */
+  /** As `run`, without a deadline. Rejects with `UnknownScript` if the server does not have the script. */
   readonly runNow: ScriptRunner['run'];
 }
 

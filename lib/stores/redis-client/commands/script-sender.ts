@@ -1,10 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LinkedList, type Linked } from '../../../core/runtime/linked-list.js';
-import type { SharedWrites } from '../connection/connectors.js';
 import type { Script, ScriptRunner } from './script.js';
-
-/** A batch of this many commands is sent immediately, so that the server begins early. */
-const LARGEST = 16;
 
 /** The server does not know the script, so it did not run. The next time it is sent as text. */
 export class UnknownScript extends Error {}
@@ -21,15 +17,10 @@ interface Outcomes {
 /**
  * Sends scripts by digest (EVALSHA), and as text (EVAL) where the server does not know them: once in its life, as a rule.
  *
- * Commands that come together go out by one write. Separate system calls would cost a busy route a quarter of its CPU
- * (docs/decisions/0008-one-write-for-several.md). Each command still has its own outcome. Commands are not queued for later, and a
- * command whose outcome is unknown is not repeated here: only the caller knows whether it is idempotent.
+ * Commands are not queued for later, and a command whose outcome is unknown is not repeated here: only the caller knows whether it is
+ * idempotent.
  */
 export class ScriptSender implements ScriptRunner {
-  /** The commands that are gathered and not sent yet. */
-  private batch: Call[] = [];
-  private turnEnds = false;
-  private iterationEnds = false;
   /** The commands that were sent and not answered. All have the same time limit, so one timer serves all. */
   private readonly pending = new LinkedList<Call>();
   private timer: NodeJS.Timeout | undefined;
@@ -40,40 +31,27 @@ export class ScriptSender implements ScriptRunner {
 
   constructor(
     private readonly client: Redis | Cluster,
-    private readonly writes: SharedWrites,
     /** Milliseconds within which a script must be answered. */
     private readonly limit: number,
     private readonly outcomes: Outcomes,
   ) {}
 
   /**
-   * Sends a script, together with what else is sent in this turn of the event loop.
+   * Sends a script.
    *
    * @throws the error from `outcomes`, also if there is no reply within the limit; the script may still run then
    */
   run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    if (!this.turnEnds) {
-      this.turnEnds = true;
-      // At the end of this turn and not later: other processes may wait for this command, and the next code may block the event loop.
-      process.nextTick(this.endTurn);
-    }
-    return this.add(script, keys, args);
+    return new Promise((resolve, reject) => {
+      const call = new Call(script, keys, args, resolve, reject);
+      this.pending.add(call);
+      this.send(call);
+      if (!this.timer) this.arm(this.limit);
+    });
   }
 
   /**
-   * As `run`, but gathers commands until all sockets with data have been read, because each request to a route arrives in its own
-   * turn. Only for a command that no other process waits for.
-   */
-  runGathered(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    if (!this.iterationEnds) {
-      this.iterationEnds = true;
-      setImmediate(this.endIteration);
-    }
-    return this.add(script, keys, args);
-  }
-
-  /**
-   * Sends a script immediately, before what is gathered, and without a deadline.
+   * Sends a script, without a deadline and without a second try.
    *
    * @throws UnknownScript, or what ioredis rejects with
    */
@@ -97,38 +75,6 @@ export class ScriptSender implements ScriptRunner {
     }
   }
 
-  private readonly endTurn = (): void => {
-    this.turnEnds = false;
-    this.sendBatch();
-  };
-
-  private readonly endIteration = (): void => {
-    this.iterationEnds = false;
-    this.sendBatch();
-  };
-
-  private add(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const size = this.batch.push(new Call(script, keys, args, resolve, reject));
-      if (size === LARGEST) this.sendBatch();
-    });
-  }
-
-  private sendBatch(): void {
-    const { batch } = this;
-    if (batch.length === 0) return;
-    this.batch = [];
-    const time = performance.now();
-    this.writes.together(() => {
-      for (const call of batch) {
-        call.since = time;
-        this.pending.add(call);
-        this.send(call);
-      }
-    });
-    if (!this.timer) this.arm(this.limit);
-  }
-
   private send(call: Call): void {
     const { script, keys, args } = call;
     try {
@@ -137,7 +83,7 @@ export class ScriptSender implements ScriptRunner {
         (error: unknown) => this.failed(call, error),
       );
     } catch (error) {
-      // A tracer that wraps ioredis may throw: only this command fails, not the others of its batch.
+      // A tracer that wraps ioredis may throw.
       this.failed(call, error);
     }
   }
@@ -199,7 +145,7 @@ class Call implements Linked<Call> {
   previous: Call | undefined;
   next: Call | undefined;
   /** When it was sent (monotonic ms). */
-  since = 0;
+  readonly since = performance.now();
   /** Whether its time limit has passed, so that its caller no longer waits. */
   overdue = false;
 

@@ -1,10 +1,9 @@
-import type { Socket } from 'node:net';
-import type { ConnectionOptions } from 'node:tls';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Redis, type Cluster, type RedisOptions } from 'ioredis';
+import { AbstractConnector, Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { addressOf } from './cluster-nodes.js';
-import { SharedWrites, SocketConnector } from './connectors.js';
-import { OWN_OPTIONS, reconnectDelay } from './own-options.js';
+import { DISCONNECT_TIMEOUT, OWN_OPTIONS, reconnectDelay } from './own-options.js';
 
 /**
  * A connection to one node of a Cluster, for listening: a message published on any node reaches all nodes. Each time the connection
@@ -30,14 +29,11 @@ export class AnyNode extends Redis {
   }
 }
 
-class NodeConnector extends SocketConnector {
+class NodeConnector extends AbstractConnector {
   private last: string | undefined;
 
-  constructor(
-    private readonly cluster: Cluster,
-    options: unknown,
-  ) {
-    super(new SharedWrites(), options);
+  constructor(private readonly cluster: Cluster) {
+    super(DISCONNECT_TIMEOUT);
   }
 
   /** Ends only with a socket, or when the client is closed: a client of ioredis whose connector fails never connects again. */
@@ -48,7 +44,11 @@ class NodeConnector extends SocketConnector {
       if (node && this.connecting) {
         this.last = addressOf(node);
         const { host, port, family, tls } = node.options;
-        return this.open({ host, port, family } as ConnectionOptions, tls);
+        const address = { host, port, family } as { port: number };
+        const socket = tls ? connectTls({ ...address, ...tls }) : connect(address);
+        this.stream = socket;
+        socket.once('error', (error: Error) => (this.firstError = error));
+        return socket;
       }
       await delay(reconnectDelay(attempt), undefined, { ref: false });
     }

@@ -2,7 +2,6 @@ import { Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../../core/errors/errors.js';
 import { AnyNode } from './any-node.js';
 import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
-import { PrimaryConnector, SharedWrites, SocketConnector } from './connectors.js';
 
 /** What a connection is for. The native and the redisson store use commands and subscriber. */
 export type RedisRole = 'commands' | 'subscriber' | 'replication';
@@ -18,8 +17,6 @@ export interface RedisConnection {
   readonly client: Redis | Cluster;
   /** The user's ioredis key prefix: ioredis puts it before keys, but not before channels. */
   readonly keyPrefix: string;
-  /** Lets several commands share a write. */
-  readonly writes: SharedWrites;
 }
 
 /**
@@ -32,8 +29,7 @@ export function openConnection(
   role: RedisRole,
   shardedChannels = false,
 ): RedisConnection {
-  const writes = new SharedWrites();
-  const client = makeClient(source, role, shardedChannels, writes);
+  const client = makeClient(source, role, shardedChannels);
   // Without a listener, ioredis prints every connection error; commands that fail report what matters.
   client.on('error', () => undefined);
   if (client.isCluster) {
@@ -45,7 +41,7 @@ export function openConnection(
     limitHandshake(client as Redis);
     outliveFailover(client as Redis);
   }
-  return { client, keyPrefix: keyPrefixOf(client), writes };
+  return { client, keyPrefix: keyPrefixOf(client) };
 }
 
 /**
@@ -105,19 +101,12 @@ export function openSubscription(source: RedisSource): Redis | Cluster {
   return node;
 }
 
-function makeClient(
-  source: RedisSource,
-  role: RedisRole,
-  shardedChannels: boolean,
-  writes: SharedWrites,
-): Redis | Cluster {
-  if (typeof source === 'string') return new Redis(source, ownOptions({}, writes));
+function makeClient(source: RedisSource, role: RedisRole, shardedChannels: boolean): Redis | Cluster {
+  if (typeof source === 'string') return new Redis(source, OWN_OPTIONS);
   if (typeof source === 'function') return newClient(source(role), role);
   if (isCluster(source)) return duplicateCluster(source, shardedChannels);
-  if (isRedis(source)) return source.duplicate(ownOptions(source.options, writes));
-  return new Redis({ ...source, ...ownOptions(source, writes) } as RedisOptions & {
-    replyMapping: 'legacy';
-  });
+  if (isRedis(source)) return source.duplicate(OWN_OPTIONS);
+  return new Redis({ ...source, ...OWN_OPTIONS } as RedisOptions & { replyMapping: 'legacy' });
 }
 
 /** All clients that the user's functions have made. A function must not return the same client twice. */
@@ -141,15 +130,6 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
       `for the role '${role}' it returned ` +
       (isClient ? 'one that it had returned before.' : 'something else (a Promise, if it is async).'),
   );
-}
-
-/** Adds a connector that shares writes (direct, or by sentinels), unless the user's options have one. */
-function ownOptions(
-  { sentinels, Connector }: RedisOptions,
-  writes: SharedWrites,
-): typeof OWN_OPTIONS & Pick<RedisOptions, 'Connector'> {
-  const own = sentinels ? PrimaryConnector.bind(undefined, writes) : SocketConnector.bind(undefined, writes);
-  return { ...OWN_OPTIONS, Connector: Connector ?? own };
 }
 
 function duplicateCluster(source: Cluster, shardedChannels: boolean): Cluster {

@@ -1,9 +1,10 @@
 -- Asks for the lock: it is granted, or each request gets a place in line. Repeating it changes nothing.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients; of several locks: those of each
--- ARGV  [1] id of a request  [2] its terms and label: all there is for one request that waits as long as it takes, and all there can be for
---       each of several locks. Otherwise four values for each request: id, terms and label, 'try' or the most that may wait before it
---       ('': any number), its ticket ('': it has none yet). Several requests together are plain, of one client, and waited for.
+-- ARGV  [1] id of a request  [2] its terms and label: all there is for one request that waits as long as it takes
+--       [3] 'try' or the most that may wait before it ('': any number)  [4] its ticket ('': it has none yet)
+--       For several requests of one lock, four values for each: they are plain, of one client, and waited for.
+--       For several locks, one request for each, either two values for all, or four.
 -- Returns the token alone: the lock was free, and is granted for LEASE ms
 --       or a reply (includes/reply.lua) with an answer for each request:
 --       granted         see the reply's own third value
@@ -15,6 +16,7 @@
 --       For several locks, that for each; in place of FORMAT or PROTOCOL its text: nothing was written to that lock.
 -- Errors OOM if memory is full and nothing could be passed on; FORMAT, PROTOCOL before any write
 local time, count, done, answers = redis.call('TIME'), #KEYS / 3, 0, {}
+local words = #ARGV / count
 
 -- The usual case: the lock is free. The same as below, in four calls.
 local function takeFree(first, id, about)
@@ -29,7 +31,7 @@ local function takeFree(first, id, about)
   return token
 end
 
-while #ARGV == 2 * count and done < count do
+while words == 2 and done < count do
   local token = takeFree(3 * done + 1, ARGV[2 * done + 1], ARGV[2 * done + 2])
   if not token then
     break
@@ -140,10 +142,10 @@ if count == 1 then
   return answer or redis.error_reply(problem)
 end
 for i = done + 1, count do
-  local first, id, about = 3 * i - 2, ARGV[2 * i - 1], ARGV[2 * i]
-  local answer, problem = takeFree(first, id, about), nil
+  local values = { unpack(ARGV, words * (i - 1) + 1, words * i) }
+  local answer, problem = words == 2 and takeFree(3 * i - 2, values[1], values[2]) or nil, nil
   if not answer then
-    answer, problem = ask(first, { id, about })
+    answer, problem = ask(3 * i - 2, values)
   end
   answers[i] = answer or problem
 end

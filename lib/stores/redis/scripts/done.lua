@@ -1,7 +1,7 @@
 -- A request has ended: its hold ends, or it leaves the line. Who is next gets the lock. Repeating it changes nothing.
 --
 -- KEYS  [1] hash  [2] queue  [3] clients; of several locks: those of each
--- ARGV  [1] id of the request: all there is for the end of a usual hold, and all there can be for each of several locks
+-- ARGV  [1] id of the request: all there is for the end of a usual hold
 --       [2] its terms and label, '' if it cannot be in line  [3] what else:
 --       ''       nothing
 --       'leave'  it gave up before it had the lock, as far as its client knows: the answer tells what blocks the lock; the first of a
@@ -9,11 +9,13 @@
 --       'mark'   a copy of its acquire may still be under way and must do nothing: leaves a mark for MARK ms
 --       'keep'   [4] ms, counted from the grant, for which no request gets what it held
 --       'force'  it belongs to another client, which is told; [4] … more ids
+--       For several locks, one request for each: one value for all, or four.
 -- Returns 1: it held the lock alone, and nobody waits
 --       or a reply (includes/reply.lua) with one answer: held, line N, none, or batch (it is the first of one); after it, for 'leave', the blocker
 --       For several locks, that for each; in place of FORMAT or PROTOCOL its text: nothing was written to that lock.
 -- Errors FORMAT, PROTOCOL before any write
 local count, ended, answers = #KEYS / 3, 0, {}
+local words = #ARGV / count
 
 -- The usual case: the only holder releases the lock, and nobody waits. The hash of such a lock has two fields.
 local function endUsual(first, id)
@@ -23,7 +25,7 @@ local function endUsual(first, id)
   end
 end
 
-while #ARGV == count and ended < count and endUsual(3 * ended + 1, ARGV[ended + 1]) do
+while words == 1 and ended < count and endUsual(3 * ended + 1, ARGV[ended + 1]) do
   ended = ended + 1
   answers[ended] = 1
 end
@@ -132,9 +134,10 @@ if count == 1 then
   return answer or redis.error_reply(problem)
 end
 for i = ended + 1, count do
-  local answer, problem = endUsual(3 * i - 2, ARGV[i]), nil
+  local values = { unpack(ARGV, words * (i - 1) + 1, words * i) }
+  local answer, problem = words == 1 and endUsual(3 * i - 2, values[1]) or nil, nil
   if not answer then
-    answer, problem = finish(3 * i - 2, { ARGV[i] })
+    answer, problem = finish(3 * i - 2, values)
   end
   answers[i] = answer or problem
 end

@@ -347,6 +347,7 @@ return { number(last), again == '' and '' or number(math.min(again, 2 ^ 53)), gr
 end`;
 
 export const acquire = ['acquire', 3, `local time, count, done, answers = redis.call('TIME'), #KEYS / 3, 0, {}
+local words = #ARGV / count
 local function takeFree(first, id, about)
 if STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
 return nil
@@ -358,7 +359,7 @@ redis.call('HSET', KEYS[first], 'format', FORMAT .. ' ' .. token .. ' write 1 - 
 redis.call('PEXPIRE', KEYS[first], LEASE)
 return token
 end
-while #ARGV == 2 * count and done < count do
+while words == 2 and done < count do
 local token = takeFree(3 * done + 1, ARGV[2 * done + 1], ARGV[2 * done + 2])
 if not token then
 break
@@ -450,23 +451,24 @@ local answer, problem = ask(1, ARGV)
 return answer or redis.error_reply(problem)
 end
 for i = done + 1, count do
-local first, id, about = 3 * i - 2, ARGV[2 * i - 1], ARGV[2 * i]
-local answer, problem = takeFree(first, id, about), nil
+local values = { unpack(ARGV, words * (i - 1) + 1, words * i) }
+local answer, problem = words == 2 and takeFree(3 * i - 2, values[1], values[2]) or nil, nil
 if not answer then
-answer, problem = ask(first, { id, about })
+answer, problem = ask(3 * i - 2, values)
 end
 answers[i] = answer or problem
 end
 return answers`] as const;
 
 export const done = ['done', 3, `local count, ended, answers = #KEYS / 3, 0, {}
+local words = #ARGV / count
 local function endUsual(first, id)
 if redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
 and redis.call('HEXISTS', KEYS[first], 'h:' .. id) == 1 then
 return redis.call('DEL', KEYS[first])
 end
 end
-while #ARGV == count and ended < count and endUsual(3 * ended + 1, ARGV[ended + 1]) do
+while words == 1 and ended < count and endUsual(3 * ended + 1, ARGV[ended + 1]) do
 ended = ended + 1
 answers[ended] = 1
 end
@@ -558,9 +560,10 @@ local answer, problem = finish(1, ARGV)
 return answer or redis.error_reply(problem)
 end
 for i = ended + 1, count do
-local answer, problem = endUsual(3 * i - 2, ARGV[i]), nil
+local values = { unpack(ARGV, words * (i - 1) + 1, words * i) }
+local answer, problem = words == 1 and endUsual(3 * i - 2, values[1]) or nil, nil
 if not answer then
-answer, problem = finish(3 * i - 2, { ARGV[i] })
+answer, problem = finish(3 * i - 2, values)
 end
 answers[i] = answer or problem
 end
