@@ -26,7 +26,7 @@ export class Together {
 
   constructor(private readonly connection: Pick<CommandLink, 'scripts' | 'isCluster'>) {}
 
-  /** A call of its own. */
+  /** Sends a call alone. */
   run(script: Script, keys: readonly string[], values: readonly Word[]): Promise<unknown> {
     this.send();
     const answer = this.join(script, keys, values);
