@@ -70,8 +70,8 @@ function minimise(lines, file) {
     .join('\n');
 }
 
-/** The highest number in the KEYS section of the header; the code may not use a higher one. */
-function numberOfKeys(file, lua) {
+/** The code may not use a higher number than the KEYS section of the header. */
+function checkKeys(file, lua) {
   const lines = readFileSync(file, 'utf8').split(/\r?\n/);
   const header = lines.slice(
     0,
@@ -92,7 +92,6 @@ function numberOfKeys(file, lua) {
       `${show(file)} declares ${declared} KEYS in its header, but its code uses KEYS[${used}].`,
     );
   }
-  return declared;
 }
 
 function highest(matches) {
@@ -116,9 +115,9 @@ function constants(files) {
 function embed(file) {
   const pieces = assemble(file);
   const name = camelCase(nameOf(file));
-  const keys = numberOfKeys(file, pieces.map(({ text }) => text).join('\n'));
+  checkKeys(file, pieces.map(({ text }) => text).join('\n'));
   const parts = pieces.map((piece) => (piece.file === file ? literal(piece.text) : constantOf(piece)));
-  return `export const ${name} = ['${name}', ${keys}, ${parts.join(', ')}] as const;`;
+  return `export const ${name} = ['${name}', ${parts.join(', ')}] as const;`;
 }
 
 function literal(text) {

@@ -5,7 +5,7 @@ import { script } from '../../lib/stores/redis-client/commands/script.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-const COUNT = script('count', 1, `return redis.call('INCR', KEYS[1])`);
+const COUNT = script('count', `return redis.call('INCR', KEYS[1])`);
 
 describe('commands that are sent together', () => {
   let admin: Redis;

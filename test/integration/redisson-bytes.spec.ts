@@ -341,12 +341,9 @@ describe('the wire format of Redisson', () => {
     });
 
     test('after its deadline a command that takes or keeps writes nothing', async () => {
-      const late = async (
-        [name, numberOfKeys, ...parts]: typeof acquire | typeof renew,
-        ...how: unknown[]
-      ) => {
+      const late = async ([name, ...parts]: typeof acquire | typeof renew, ...how: unknown[]) => {
         const values = ['t1', NOON, keys.channel, 'PUBLISH', ...how, 0] as string[];
-        return redis.eval(script(name, numberOfKeys, ...parts).lua, numberOfKeys, ...keys.keys, ...values);
+        return redis.eval(script(name, ...parts).lua, keys.keys.length, ...keys.keys, ...values);
       };
       expect(await late(acquire, WAIT, LEASE, 'wait', -1)).toEqual(['EXPIRED', LEFT]);
       expect(await redis.keys('*')).toEqual([]);

@@ -9,7 +9,7 @@ import { SOON } from '../support/waiting.js';
 const COMMANDS = 500;
 
 /** As long as the longest of the lock's own. */
-const long = (text: string): Script => script('long', 1, `${text} ${'-'.repeat(17_000)}`);
+const long = (text: string): Script => script('long', `${text} ${'-'.repeat(17_000)}`);
 
 const APPEND = long("return redis.call('RPUSH', KEYS[1], ARGV[1]) --");
 

@@ -88,9 +88,9 @@ export class SentinelSetup {
   }
 
   /**
-   * Resolves when so many clients listen at the primary, whose channels begin with `prefix`, and of those in line for `line.key` so many have
-   * called there since now: what it has of a client that called before, it may have from the former primary. A client finds a new primary as
-   * soon as a sentinel tells it and the machine lets it.
+   * Resolves when so many clients listen at the primary, whose channels begin with `prefix`, and so many of those in line for `line.key` have
+   * called there since this was called; traces of earlier calls may come from the former primary. A client finds a new primary as soon as a
+   * sentinel tells it and the machine lets it.
    */
   async found(
     prefix: string,

@@ -40,10 +40,7 @@ export function scriptsOf({ lease, window }: Times, maxLease: number | undefined
   const head =
     `local FORMAT, LEASE, WINDOW, MARK, STRICT = '${FORMAT}', ${Math.round(lease)}, ${Math.round(window)}, ${MARK * Math.round(lease)}, ` +
     `${maxLease ?? 'nil'}`;
-  const own = Object.entries(scripts).map(([key, [name, keys, ...parts]]) => [
-    key,
-    script(name, keys, head, ...parts),
-  ]);
+  const own = Object.entries(scripts).map(([key, [name, ...parts]]) => [key, script(name, head, ...parts)]);
   return Object.fromEntries(own) as Scripts;
 }
 
@@ -177,9 +174,7 @@ export class Commands {
     }
     const sentAt = now();
     const keys = beats.flatMap((beat) => beat.keys);
-    const { heartbeat } = this.scripts;
-    const run = beats.length === 1 ? heartbeat : { ...heartbeat, numberOfKeys: keys.length };
-    const answers = (await via.run(run, keys, values)) as unknown[];
+    const answers = (await via.run(this.scripts.heartbeat, keys, values)) as unknown[];
     return answers.map((answer) =>
       typeof answer === 'string' ? toCommandFailure(new Error(answer)).error : readReply(answer, sentAt),
     );

@@ -152,7 +152,7 @@ export class Holds {
   lose(request: Request, why: string): void {
     // In a failover the two connections may lead to two servers for a while.
     if (request.state !== 'confirming') return request.lease.lose(why);
-    if (this.batch?.present?.request === request) this.endBatch();
+    this.endBatchOf(request);
     this.lock.askAgain(request, PAUSE);
   }
 
@@ -174,6 +174,11 @@ export class Holds {
     if (!batch) return;
     for (const request of batch.waiting) this.lock.askAgain(request);
     this.lock.sendAsks();
+  }
+
+  /** Ends the batch in which this request has its turn, if there is one. */
+  private endBatchOf(request: Request): void {
+    if (this.batch?.present?.request === request) this.endBatch();
   }
 
   /** What a request of the batch waits for. */
@@ -204,7 +209,7 @@ export class Holds {
     if (request.lastMissed !== request.number) request.missed += 1;
     request.lastMissed = request.number;
     // The others that were granted with it missed it, too.
-    if (this.batch?.present?.request === request) this.endBatch();
+    this.endBatchOf(request);
     if (request.fixed === undefined || request.missed < MOST_MISSED) {
       return this.lock.askAgain(request, Math.max(1, rest));
     }
@@ -224,7 +229,7 @@ export class Holds {
   /** The lease of a hold has expired, as this client sees it. Its section has the margin to stop. */
   private ranOut(request: Request): void {
     this.lock.move(request, 'lost');
-    if (this.batch?.present?.request === request) this.endBatch();
+    this.endBatchOf(request);
     this.lock.plan();
   }
 }

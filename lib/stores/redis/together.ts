@@ -15,13 +15,13 @@ interface Call {
 }
 
 /**
- * Sends the scripts of one client, in the order of the calls. Calls of one script for different locks, with as many words, that come in one
- * turn of the event loop share a command: most of what a command costs, here and in Redis, is the same for one lock and for many.
+ * Sends the scripts of one client, in call order. Calls from one turn of the event loop share a command if they run the same script, with the
+ * same number of words, for different locks: a command costs little more for many locks than for one.
  */
 export class Together {
   private script: Script | undefined;
   private calls: Call[] = [];
-  /** What the calls are for. */
+  /** The locks of the calls. */
   private readonly hashes = new Set<string>();
 
   constructor(private readonly connection: Pick<CommandLink, 'scripts' | 'isCluster'>) {}
@@ -29,23 +29,26 @@ export class Together {
   /** Sends a call alone. */
   run(script: Script, keys: readonly string[], values: readonly Word[]): Promise<unknown> {
     this.send();
-    const answer = this.join(script, keys, values);
+    const answer = this.add(script, keys, values);
     this.send();
     return answer;
   }
 
-  /** A call for one request of one lock. On a Cluster each lock may be on another node, so each has its own command. */
+  /** Sends a call for one request, with others if it can. Not on a Cluster, where each lock may be on another node. */
   join(script: Script, keys: readonly string[], values: readonly Word[]): Promise<unknown> {
     const [hash = ''] = keys;
     const isAlike = this.script === script && this.calls[0]?.values.length === values.length;
     if (!isAlike || this.hashes.has(hash) || this.connection.isCluster) this.send();
-    this.script = script;
     this.hashes.add(hash);
-    return new Promise((resolve, reject) => {
-      const size = this.calls.push({ keys, values, resolve, reject });
-      if (size === MOST_LOCKS) this.send();
-      else if (size === 1) process.nextTick(this.send);
-    });
+    const answer = this.add(script, keys, values);
+    if (this.calls.length === MOST_LOCKS) this.send();
+    else if (this.calls.length === 1) process.nextTick(this.send);
+    return answer;
+  }
+
+  private add(script: Script, keys: readonly string[], values: readonly Word[]): Promise<unknown> {
+    this.script = script;
+    return new Promise((resolve, reject) => this.calls.push({ keys, values, resolve, reject }));
   }
 
   private readonly send = (): void => {
@@ -64,7 +67,7 @@ export class Together {
   private sendAll(script: Script, calls: readonly Call[]): void {
     const keys = calls.flatMap((call) => call.keys);
     const values = calls.flatMap((call) => call.values);
-    this.connection.scripts.run({ ...script, numberOfKeys: keys.length }, keys, values).then(
+    this.connection.scripts.run(script, keys, values).then(
       (answers) => {
         for (const [i, call] of calls.entries()) settle(call, (answers as unknown[])[i]);
       },

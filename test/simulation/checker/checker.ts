@@ -137,8 +137,7 @@ export class Checker implements ClientListener {
     const lock = this.lock(record.lock);
     this.line.checkGap(lock);
     lock.waiting.delete(record);
-    // No script may follow.
-    if (lock.waiting.size === 0) lock.neededSince = undefined;
+    forgetNeed(lock);
     this.world.trace(() => `${nameOf(record)} is refused: ${code}`);
     const isUnconfirmed = code === 'NOT_REPLICATED' && record.client.options.replicas !== undefined;
     const isMisfit = code === 'CONFIGURATION' && this.excuses.mayBeMisfit(record);
@@ -159,8 +158,7 @@ export class Checker implements ClientListener {
     for (const lock of this.locks.values()) {
       for (const set of [lock.waiting, lock.holds])
         for (const record of set) if (record.client === client) set.delete(record);
-      // No script may follow.
-      if (lock.waiting.size === 0) lock.neededSince = undefined;
+      forgetNeed(lock);
     }
   }
 
@@ -406,4 +404,9 @@ function conflictOf(holding: readonly RequestRecord[]): boolean {
   const shares = holding.map(({ planned: { share } }) => share);
   const used = shares.reduce((sum, share) => sum + weightOf(share), 0);
   return used > Math.max(...shares.map((share) => (share?.mode === 'permits' ? share.permits : Infinity)));
+}
+
+/** No script may follow that would tell that nobody waits any more. */
+function forgetNeed(lock: LockState): void {
+  if (lock.waiting.size === 0) lock.neededSince = undefined;
 }

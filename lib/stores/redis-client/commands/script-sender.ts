@@ -64,7 +64,7 @@ export class ScriptSender implements ScriptRunner {
     try {
       return await this.client[known ? 'evalsha' : 'eval'](
         known ? script.sha1 : script.lua,
-        script.numberOfKeys,
+        keys.length,
         ...keys,
         ...args,
       );
@@ -78,7 +78,7 @@ export class ScriptSender implements ScriptRunner {
   private send(call: Call): void {
     const { script, keys, args } = call;
     try {
-      this.client.evalsha(script.sha1, script.numberOfKeys, ...keys, ...args).then(
+      this.client.evalsha(script.sha1, keys.length, ...keys, ...args).then(
         (reply) => this.replied(call, reply),
         (error: unknown) => this.failed(call, error),
       );
@@ -92,7 +92,7 @@ export class ScriptSender implements ScriptRunner {
     const { script, keys, args } = call;
     this.loading.add(script.sha1);
     try {
-      this.replied(call, await this.client.eval(script.lua, script.numberOfKeys, ...keys, ...args));
+      this.replied(call, await this.client.eval(script.lua, keys.length, ...keys, ...args));
     } catch (error) {
       this.failed(call, error);
     } finally {

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 /** A Lua script as it is sent: by its text, or by the digest of a text that the server has. */
 export interface Script {
   readonly name: string;
-  readonly numberOfKeys: number;
   readonly lua: string;
   readonly sha1: string;
 }
@@ -14,7 +13,7 @@ export interface ScriptRunner {
 }
 
 /** Joins the parts of a script, some of which several scripts share. `tools/embed-lua.mjs` writes the arguments. */
-export function script(name: string, numberOfKeys: number, ...parts: readonly string[]): Script {
+export function script(name: string, ...parts: readonly string[]): Script {
   const lua = parts.join('\n');
-  return { name, numberOfKeys, lua, sha1: createHash('sha1').update(lua).digest('hex') };
+  return { name, lua, sha1: createHash('sha1').update(lua).digest('hex') };
 }

@@ -1,6 +1,6 @@
 // Made from scripts/*.lua by `npm run lua`. Do not edit.
 
-export const tryCommands = ['tryCommands', 1, `local refused = {}
+export const tryCommands = ['tryCommands', `local refused = {}
 for _, command in ipairs(ARGV) do
 local words = {}
 for word in string.gmatch(command, '%S+') do

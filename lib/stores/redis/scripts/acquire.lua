@@ -1,10 +1,10 @@
 -- Asks for the lock: it is granted, or each request gets a place in line. Repeating it changes nothing.
 --
--- KEYS  [1] hash  [2] queue  [3] clients; of several locks: those of each
+-- KEYS  [1] hash  [2] queue  [3] clients; for several locks, three keys each
 -- ARGV  [1] id of a request  [2] its terms and label: all there is for one request that waits as long as it takes
 --       [3] 'try' or the most that may wait before it ('': any number)  [4] its ticket ('': it has none yet)
 --       For several requests of one lock, four values for each: they are plain, of one client, and waited for.
---       For several locks, one request for each, either two values for all, or four.
+--       For several locks, one request each: two values for every one, or four.
 -- Returns the token alone: the lock was free, and is granted for LEASE ms
 --       or a reply (includes/reply.lua) with an answer for each request:
 --       granted         see the reply's own third value
@@ -13,14 +13,14 @@
 --       full N          N wait, more than it accepts; it is not in line
 --       busy BLOCKER    a try that was not admitted (includes/blocker.lua)
 --       over            it was given up (a mark of `done`)
---       For several locks, that for each; in place of FORMAT or PROTOCOL its text: nothing was written to that lock.
+--       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
 -- Errors OOM if memory is full and nothing could be passed on; FORMAT, PROTOCOL before any write
-local time, count, done, answers = redis.call('TIME'), #KEYS / 3, 0, {}
+local time, count, answers = redis.call('TIME'), #KEYS / 3, {}
 local words = #ARGV / count
 
 -- The usual case: the lock is free. The same as below, in four calls.
 local function takeFree(first, id, about)
-  if STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
+  if words ~= 2 or STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
     return nil
   end
   local token = string.format('%s%06d', time[1], time[2])
@@ -31,15 +31,13 @@ local function takeFree(first, id, about)
   return token
 end
 
-while words == 2 and done < count do
-  local token = takeFree(3 * done + 1, ARGV[2 * done + 1], ARGV[2 * done + 2])
-  if not token then
+for i = 1, count do
+  answers[i] = takeFree(3 * i - 2, ARGV[2 * i - 1], ARGV[2 * i])
+  if not answers[i] then
     break
   end
-  done = done + 1
-  answers[done] = token
 end
-if done == count then
+if #answers == count then
   return count == 1 and answers[1] or answers
 end
 
@@ -52,6 +50,7 @@ end
 --- include: line
 --- include: pass
 --- include: reply
+--- include: several
 -- Whether a request may be granted although nobody has looked at the line: it is empty.
 local function isNext(lock, waiting, terms)
   return waiting == 0 and admits(lock, terms) and mayGrant(lock)
@@ -137,16 +136,4 @@ local function ask(first, values)
   return reply(lock, client, told)
 end
 
-if count == 1 then
-  local answer, problem = ask(1, ARGV)
-  return answer or redis.error_reply(problem)
-end
-for i = done + 1, count do
-  local values = { unpack(ARGV, words * (i - 1) + 1, words * i) }
-  local answer, problem = words == 2 and takeFree(3 * i - 2, values[1], values[2]) or nil, nil
-  if not answer then
-    answer, problem = ask(3 * i - 2, values)
-  end
-  answers[i] = answer or problem
-end
-return answers
+return answerRest(answers, words, takeFree, ask)

@@ -1,6 +1,6 @@
 -- A request has ended: its hold ends, or it leaves the line. Who is next gets the lock. Repeating it changes nothing.
 --
--- KEYS  [1] hash  [2] queue  [3] clients; of several locks: those of each
+-- KEYS  [1] hash  [2] queue  [3] clients; for several locks, three keys each
 -- ARGV  [1] id of the request: all there is for the end of a usual hold
 --       [2] its terms and label, '' if it cannot be in line  [3] what else:
 --       ''       nothing
@@ -9,28 +9,30 @@
 --       'mark'   a copy of its acquire may still be under way and must do nothing: leaves a mark for MARK ms
 --       'keep'   [4] ms, counted from the grant, for which no request gets what it held
 --       'force'  it belongs to another client, which is told; [4] … more ids
---       For several locks, one request for each: one value for all, or four.
+--       For several locks, one request each: one value for every one, or four.
 -- Returns 1: it held the lock alone, and nobody waits
 --       or a reply (includes/reply.lua) with one answer: held, line N, none, or batch (it is the first of one); after it, for 'leave', the blocker
---       For several locks, that for each; in place of FORMAT or PROTOCOL its text: nothing was written to that lock.
+--       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
 -- Errors FORMAT, PROTOCOL before any write
-local count, ended, answers = #KEYS / 3, 0, {}
+local count, answers = #KEYS / 3, {}
 local words = #ARGV / count
 
 -- The usual case: the only holder releases the lock, and nobody waits. The hash of such a lock has two fields.
 local function endUsual(first, id)
-  if redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
+  if words == 1 and redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
     and redis.call('HEXISTS', KEYS[first], 'h:' .. id) == 1 then
     return redis.call('DEL', KEYS[first])
   end
 end
 
-while words == 1 and ended < count and endUsual(3 * ended + 1, ARGV[ended + 1]) do
-  ended = ended + 1
-  answers[ended] = 1
+for i = 1, count do
+  answers[i] = endUsual(3 * i - 2, ARGV[i])
+  if not answers[i] then
+    break
+  end
 end
-if ended == count then
-  return count == 1 and 1 or answers
+if #answers == count then
+  return count == 1 and answers[1] or answers
 end
 
 --- include: lock
@@ -40,6 +42,7 @@ end
 --- include: strict
 --- include: pass
 --- include: reply
+--- include: several
 -- A hash with more fields may have old marks.
 local MANY = 100
 local time = redis.call('TIME')
@@ -114,7 +117,7 @@ local function finish(first, values)
     pass(lock, client)
   end
   if how == 'keep' and lock.used > 0 then
-    -- All that wait ask again: the lock is free at another time than they were told.
+    -- Waiters know when to ask again, and that has changed: tell them to ask now.
     local told = {}
     for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
       local waiter = string.match(name, '^[^:]+')
@@ -129,16 +132,4 @@ local function finish(first, values)
   return reply(lock, client, { answer, why })
 end
 
-if count == 1 then
-  local answer, problem = finish(1, ARGV)
-  return answer or redis.error_reply(problem)
-end
-for i = ended + 1, count do
-  local values = { unpack(ARGV, words * (i - 1) + 1, words * i) }
-  local answer, problem = words == 1 and endUsual(3 * i - 2, values[1]) or nil, nil
-  if not answer then
-    answer, problem = finish(3 * i - 2, values)
-  end
-  answers[i] = answer or problem
-end
-return answers
+return answerRest(answers, words, endUsual, finish)

@@ -345,11 +345,27 @@ end
 local last = lock.token == 0 and lock.micros or lock.token
 return { number(last), again == '' and '' or number(math.min(again, 2 ^ 53)), granted, unpack(answers) }
 end`;
+const severalPart1 = `local function answerRest(answers, words, usual, full)
+local count = #KEYS / 3
+if count == 1 then
+local answer, problem = full(1, ARGV)
+return answer or redis.error_reply(problem)
+end
+for i = #answers + 1, count do
+local values = { unpack(ARGV, words * (i - 1) + 1, words * i) }
+local answer, problem = usual(3 * i - 2, values[1], values[2]), nil
+if not answer then
+answer, problem = full(3 * i - 2, values)
+end
+answers[i] = answer or problem
+end
+return answers
+end`;
 
-export const acquire = ['acquire', 3, `local time, count, done, answers = redis.call('TIME'), #KEYS / 3, 0, {}
+export const acquire = ['acquire', `local time, count, answers = redis.call('TIME'), #KEYS / 3, {}
 local words = #ARGV / count
 local function takeFree(first, id, about)
-if STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
+if words ~= 2 or STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
 return nil
 end
 local token = string.format('%s%06d', time[1], time[2])
@@ -359,17 +375,15 @@ redis.call('HSET', KEYS[first], 'format', FORMAT .. ' ' .. token .. ' write 1 - 
 redis.call('PEXPIRE', KEYS[first], LEASE)
 return token
 end
-while words == 2 and done < count do
-local token = takeFree(3 * done + 1, ARGV[2 * done + 1], ARGV[2 * done + 2])
-if not token then
+for i = 1, count do
+answers[i] = takeFree(3 * i - 2, ARGV[2 * i - 1], ARGV[2 * i])
+if not answers[i] then
 break
 end
-done = done + 1
-answers[done] = token
 end
-if done == count then
+if #answers == count then
 return count == 1 and answers[1] or answers
-end`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, blockerPart1, strictPart1, linePart1, passPart1, replyPart1, `local function isNext(lock, waiting, terms)
+end`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, blockerPart1, strictPart1, linePart1, passPart1, replyPart1, severalPart1, `local function isNext(lock, waiting, terms)
 return waiting == 0 and admits(lock, terms) and mayGrant(lock)
 end
 local function refusal(lock, client, waiting, name, terms, most)
@@ -446,35 +460,25 @@ end
 close(lock)
 return reply(lock, client, told)
 end
-if count == 1 then
-local answer, problem = ask(1, ARGV)
-return answer or redis.error_reply(problem)
-end
-for i = done + 1, count do
-local values = { unpack(ARGV, words * (i - 1) + 1, words * i) }
-local answer, problem = words == 2 and takeFree(3 * i - 2, values[1], values[2]) or nil, nil
-if not answer then
-answer, problem = ask(3 * i - 2, values)
-end
-answers[i] = answer or problem
-end
-return answers`] as const;
+return answerRest(answers, words, takeFree, ask)`] as const;
 
-export const done = ['done', 3, `local count, ended, answers = #KEYS / 3, 0, {}
+export const done = ['done', `local count, answers = #KEYS / 3, {}
 local words = #ARGV / count
 local function endUsual(first, id)
-if redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
+if words == 1 and redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
 and redis.call('HEXISTS', KEYS[first], 'h:' .. id) == 1 then
 return redis.call('DEL', KEYS[first])
 end
 end
-while words == 1 and ended < count and endUsual(3 * ended + 1, ARGV[ended + 1]) do
-ended = ended + 1
-answers[ended] = 1
+for i = 1, count do
+answers[i] = endUsual(3 * i - 2, ARGV[i])
+if not answers[i] then
+break
 end
-if ended == count then
-return count == 1 and 1 or answers
-end`, numberPart1, lockPart2, termsPart1, holdersPart1, blockerPart1, strictPart1, passPart1, replyPart1, `local MANY = 100
+end
+if #answers == count then
+return count == 1 and answers[1] or answers
+end`, numberPart1, lockPart2, termsPart1, holdersPart1, blockerPart1, strictPart1, passPart1, replyPart1, severalPart1, `local MANY = 100
 local time = redis.call('TIME')
 local function finish(first, values)
 local id, about, how = values[1], values[2] or '', values[3] or ''
@@ -555,21 +559,9 @@ local why = how == 'leave' and blocker(lock) or nil
 close(lock)
 return reply(lock, client, { answer, why })
 end
-if count == 1 then
-local answer, problem = finish(1, ARGV)
-return answer or redis.error_reply(problem)
-end
-for i = ended + 1, count do
-local values = { unpack(ARGV, words * (i - 1) + 1, words * i) }
-local answer, problem = words == 1 and endUsual(3 * i - 2, values[1]) or nil, nil
-if not answer then
-answer, problem = finish(3 * i - 2, values)
-end
-answers[i] = answer or problem
-end
-return answers`] as const;
+return answerRest(answers, words, endUsual, finish)`] as const;
 
-export const heartbeat = ['heartbeat', 3, `redis.call('HDEL', KEYS[1], '')`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, strictPart1, linePart1, passPart1, replyPart1, `local function renew(lock, id, lease, present)
+export const heartbeat = ['heartbeat', `redis.call('HDEL', KEYS[1], '')`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, strictPart1, linePart1, passPart1, replyPart1, `local function renew(lock, id, lease, present)
 local value = redis.call('HGET', lock.hash, 'h:' .. id)
 if not value then
 return 'none'
@@ -627,7 +619,7 @@ replies[#replies + 1] = beat(i)
 end
 return replies`] as const;
 
-export const inspect = ['inspect', 3, numberPart1, lockPart2, `local most, lock, problem = ARGV[1], open(redis.call('TIME'), 1)
+export const inspect = ['inspect', numberPart1, lockPart2, `local most, lock, problem = ARGV[1], open(redis.call('TIME'), 1)
 if problem then
 return redis.error_reply(problem)
 end
@@ -639,7 +631,7 @@ redis.call('ZRANGE', lock.queue, 0, most - 1, 'WITHSCORES'),
 redis.call('ZRANGE', lock.clients, 0, most - 1, 'WITHSCORES'),
 }`] as const;
 
-export const primary = ['primary', 1, numberPart1, strictPart1, `local marker, time = KEYS[1], redis.call('TIME')
+export const primary = ['primary', numberPart1, strictPart1, `local marker, time = KEYS[1], redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if not STRICT then
 return { redis.call('HGET', marker, 'id') and 'STRICT' or 'FREE' }

@@ -41,7 +41,7 @@ end
 end
 end`;
 
-export const acquire = ['acquire', 3, lockPart1, `local wait, lease = tonumber(ARGV[5]), ARGV[6]
+export const acquire = ['acquire', lockPart1, `local wait, lease = tonumber(ARGV[5]), ARGV[6]
 if time > tonumber(ARGV[9]) then
 return { 'EXPIRED', time }
 end
@@ -85,7 +85,7 @@ redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
 redis.call('RPUSH', queue, request)
 return { 'WAITS', time, length, 'new', holder or '', again, head or request }`] as const;
 
-export const forceRelease = ['forceRelease', 3, lockPart1, `local held = holds()
+export const forceRelease = ['forceRelease', lockPart1, `local held = holds()
 if held then
 free()
 end
@@ -95,14 +95,14 @@ wake(head)
 end
 return { held and 'FORCED' or 'FREE', time, head or '' }`] as const;
 
-export const inspect = ['inspect', 3, lockPart1, `local reply = { 'SHOWN', time, holder or '', redis.call('PTTL', lock), redis.call('LLEN', queue) }
+export const inspect = ['inspect', lockPart1, `local reply = { 'SHOWN', time, holder or '', redis.call('PTTL', lock), redis.call('LLEN', queue) }
 for _, waiter in ipairs(redis.call('LRANGE', queue, 0, ARGV[5] - 1)) do
 reply[#reply + 1] = waiter
 reply[#reply + 1] = math.floor(tonumber(redis.call('ZSCORE', deadlines, waiter) or 0) - now)
 end
 return reply`] as const;
 
-export const leave = ['leave', 3, lockPart1, `local place = redis.call('LPOS', queue, request)
+export const leave = ['leave', lockPart1, `local place = redis.call('LPOS', queue, request)
 local behind = place and redis.call('LRANGE', queue, place + 1, -1) or {}
 local deadline = place == 0 and redis.call('ZSCORE', deadlines, request)
 redis.call('LREM', queue, 0, request)
@@ -118,7 +118,7 @@ wake(head)
 end
 return { 'LEFT', time, head or '', holder or '', place or -1, redis.call('PTTL', lock) }`] as const;
 
-export const release = ['release', 3, lockPart1, `local keeper = KEPT .. request
+export const release = ['release', lockPart1, `local keeper = KEPT .. request
 if holder and not holds() and holder ~= keeper then
 return { 'LOST', time, '' }
 end
@@ -134,7 +134,7 @@ local head = dropStale()
 wake(head)
 return { 'RELEASED', time, head or '' }`] as const;
 
-export const renew = ['renew', 3, lockPart1, `if time > tonumber(ARGV[6]) then
+export const renew = ['renew', lockPart1, `if time > tonumber(ARGV[6]) then
 return { 'EXPIRED', time }
 end
 if not holds() then
