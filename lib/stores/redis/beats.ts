@@ -23,6 +23,8 @@ export class Beats {
   private callAt = Infinity;
   /** How many of those that wait should be named without delay, because Redis may have lost them. */
   private unchecked = 0;
+  /** Since when it is known that Redis has news (monotonic): answers to what was sent before do not tell them. */
+  private newsAt = -Infinity;
   private named: Named | undefined;
 
   constructor(
@@ -46,7 +48,7 @@ export class Beats {
     const { window } = this.lock.client.times;
     const at = sentAt.monotonic + Math.min(again, window / 3);
     this.callAt = marked ? at : Math.min(this.callAt, at);
-    if (this.unchecked > 0) this.callAt = -Infinity;
+    if (this.unchecked > 0 || sentAt.monotonic < this.newsAt) this.callAt = -Infinity;
     // The line was not looked at to its end (rule 10): also who waits no more calls again, for the others.
     if (again === 0 && this.lock.holding > 0) this.holds.renewAt = sentAt.monotonic;
   }
@@ -54,6 +56,7 @@ export class Beats {
   /** Asks without delay. */
   hurry(): void {
     this.unchecked = this.lock.waiting;
+    this.newsAt = performance.now();
     this.callAt = -Infinity;
     if (this.lock.holding > 0) this.holds.renewAt = -Infinity;
   }

@@ -231,6 +231,15 @@ describe('one lock, as a client sees it', () => {
     expect(scene.lock.beats.at).toBe(at);
   });
 
+  test('rule 6: a message to ask now counts also for those whose acquire is under way', async () => {
+    scene.request();
+    const sentAt = now();
+    // It overtakes the answer, on another connection.
+    scene.lock.look();
+    await scene.asks[0]!.answer(reply(10, { sentAt, answers: ['line 1 0'] }));
+    expect(scene.lock.beats.at).toBe(-Infinity);
+  });
+
   test('rule 8: a request that ends while a copy of its acquire may be under way leaves a mark', async () => {
     const { wait } = scene.request();
     scene.asks[0]!.repeated();
