@@ -23,7 +23,7 @@ export class Beats {
   private callAt = Infinity;
   /** How many of those that wait should be named without delay, because Redis may have lost them. */
   private unchecked = 0;
-  /** Since when it is known that Redis has news (monotonic): answers to what was sent before do not tell them. */
+  /** When a message last said that something changed in Redis (monotonic); answers to earlier commands may not show it. */
   private newsAt = -Infinity;
   private named: Named | undefined;
 
