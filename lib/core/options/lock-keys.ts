@@ -19,9 +19,8 @@ export interface Target {
 }
 
 /**
- * The keys without duplicates, in the global order in which all callers take them, so that callers of the same keys cannot
- * deadlock: exclusive and read keys by name; then permits by rising number, so that a call that waits for a scarce permit does not keep a
- * plentiful one; then by name.
+ * The keys without duplicates, in the global order in which all callers take them, so that callers of the same keys cannot deadlock: by
+ * name alone. What a call asks of a key differs between calls, and between the versions of an application.
  *
  * @param share of the keys that do not set it
  * @throws LockKeyError for an empty list, or a key that is not a string
@@ -42,7 +41,7 @@ export function lockOrder(
     if (!earlier) targets.set(target.encoded, target);
     else if (!isSameShare(earlier.share, target.share)) refuseTwice(key);
   }
-  return [...targets.values()].sort(inOrder);
+  return [...targets.values()].sort((one, other) => (one.encoded < other.encoded ? -1 : 1));
 }
 
 /** @throws LockKeyError unless `key` is a string that is not empty */
@@ -58,14 +57,6 @@ function partsOf(given: SharedKey): { readonly key: string; readonly own: Share 
   requireKey(key);
   requireOptions(given, OPTIONS_OF_KEY, 'key');
   return { key, own: shareOf(given, "A key's") };
-}
-
-function inOrder(one: Target, other: Target): number {
-  return permitsOf(one) - permitsOf(other) || (one.encoded < other.encoded ? -1 : 1);
-}
-
-function permitsOf({ share }: Target): number {
-  return share?.mode === 'permits' ? share.permits : 0;
 }
 
 function refuseTwice(key: string): never {

@@ -1,5 +1,7 @@
 import { LockDeadlockError } from '../../../../lib/core/errors/errors.js';
 import type { AcquireOptions } from '../../../../lib/core/options/acquire-options.js';
+import type { LockKeys } from '../../../../lib/core/options/lock-keys.js';
+import { SOON, within } from '../../../support/waiting.js';
 import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from '../support.js';
 
 let b: Bench;
@@ -154,7 +156,7 @@ describe('a lock that is shared', () => {
     await single.release();
   });
 
-  it('of several is taken after those that are held alone or read: permits by rising number, then by name', async () => {
+  it('of several is taken in its turn by name, whatever is asked of it', async () => {
     const keys = [
       { key: 'b', permits: 20 },
       { key: 'z', permits: 2 },
@@ -164,8 +166,36 @@ describe('a lock that is shared', () => {
     ];
     await (await b.service.acquire(keys)).release();
     expect(b.store.log.filter((entry) => entry.startsWith('acquire'))).toEqual(
-      ['x', 'y', 'z', 'a', 'b'].map((key) => `acquire ${key}`),
+      ['a', 'b', 'x', 'y', 'z'].map((key) => `acquire ${key}`),
     );
+  });
+
+  it.each<[string, LockKeys, LockKeys]>([
+    [
+      'the whole of keys that others share',
+      [
+        { key: 'tenant', permits: 2 },
+        { key: 'api', permits: 20 },
+      ],
+      ['tenant', 'api'],
+    ],
+    ['permits of a key that others read', [{ key: 'x', permits: 2 }, 'y'], ['y', { key: 'x', mode: 'read' }]],
+    [
+      'a limit that a deployment has raised',
+      [
+        { key: 'x', permits: 1 },
+        { key: 'y', permits: 2, weight: 2 },
+      ],
+      [
+        { key: 'x', permits: 3, weight: 3 },
+        { key: 'y', permits: 2, weight: 2 },
+      ],
+    ],
+  ])('does not deadlock with a call for %s, even with Infinity', async (_, ones, others) => {
+    const call = (keys: LockKeys): Promise<void> => b.service.withLock(keys, settle, { waitTime: Infinity });
+    for (let round = 0; round < 5; round += 1) {
+      await within(Promise.all([call(ones), call(others), call(ones)]), SOON, 'both calls');
+    }
   });
 
   it('uses the options for each key that has none', async () => {
