@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { LockConfigurationError } from '../core/errors/errors.js';
+import { withPage } from '../core/errors/pages.js';
 import { wholeNumber, type NumberOption } from '../core/options/option-domains.js';
 import {
   A_REDIS_URL,
@@ -17,7 +18,7 @@ import { type FairLockModuleOptions, type ResolvedFairLockOptions } from './opti
 const DEFAULTS = {
   store: 'redis',
   keyPrefix: 'fairlock',
-  waitTime: 30_000,
+  waitTime: 45_000, // watchdogTimeout + livenessWindow, and a margin for the command that grants
   watchdogTimeout: 30_000,
   livenessWindow: 10_000,
   commandTimeout: 1_000,
@@ -107,20 +108,19 @@ function wholeNumbers(options: ResolvedFairLockOptions): ResolvedFairLockOptions
   return { ...whole, replicas: { min, timeout: timeout && wholeNumber('replicas.timeout', timeout) } };
 }
 
-/** A warning about options that work but are probably not intended; undefined if there is none, as for the defaults. */
+/** What to know of options that work, though waiters give up before the lock of a holder that crashed is free; undefined: they do not. */
 export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
   const { store, waitTime, watchdogTimeout, livenessWindow } = options;
-  const chosen = (['waitTime', 'watchdogTimeout', 'livenessWindow'] as const).some(
-    (name) => options[name] !== DEFAULTS[name],
-  );
   const [times, recovery] =
     store === 'redisson'
       ? ['watchdogTimeout', watchdogTimeout]
       : ['watchdogTimeout + livenessWindow', watchdogTimeout + livenessWindow];
-  if (!chosen || store === 'memory' || waitTime > recovery) return undefined;
-  return (
+  if (store === 'memory' || waitTime > recovery) return undefined;
+  return withPage(
     `waitTime (${waitTime} ms) does not exceed ${times} (${recovery} ms): ` +
-    'when a holder crashes, all waiters may time out before the lock is free again. Raise waitTime, or lower watchdogTimeout.'
+      'when a holder crashes, those that wait for its lock may give up before it is free. If they should outlast a crash, raise waitTime, or ' +
+      'lower watchdogTimeout.',
+    'times',
   );
 }
 

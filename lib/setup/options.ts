@@ -24,9 +24,9 @@ export interface FairLockModuleOptions {
    */
   keyPrefix?: string | undefined;
   /**
-   * How long a request stays in line, unless its call says otherwise: 0 (try once) or more, or `Infinity` (forever). Default 30,000,
-   * below 60 s, the limit of many proxies. If a holder crashes, waiters outlast it only with more than
-   * `watchdogTimeout` and `livenessWindow` together.
+   * How long a request stays in line, unless its call says otherwise: 0 (try once) or more, or `Infinity` (forever). Default 45,000:
+   * below 60 s, the limit of many proxies, and more than `watchdogTimeout` and `livenessWindow` together, after which the lock of a holder
+   * that crashed is free. With less, waiters may give up before; a debug message at boot says so.
    */
   waitTime?: number | undefined;
   /**

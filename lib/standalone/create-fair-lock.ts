@@ -1,4 +1,4 @@
-import { inspect } from 'node:util';
+import { debuglog, inspect } from 'node:util';
 import { withPage } from '../core/errors/pages.js';
 import { LockEngine } from '../core/engine/lock-engine.js';
 import { type FairLockService } from '../core/engine/fair-lock-service.js';
@@ -14,6 +14,8 @@ export type StandaloneFairLock = FairLockService & {
    * closes the connections. Never rejects; without effect when called again.
    */
   close(): Promise<void>;
+  /** The same, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 };
 
 /** Receives the warnings for an operator: a lost lock, a slow wait, a server that lacks something. They never contain credentials. */
@@ -30,9 +32,8 @@ export type Warn = (message: string, detail?: object) => void;
  * @throws LockConfigurationError for an option that cannot work or does not exist
  *
  * @example
- * const locks = await createFairLock({ redis: 'redis://cache:6379' });
+ * await using locks = await createFairLock({ redis: 'redis://cache:6379' });
  * await locks.withLock('report:nightly', () => sendReport());
- * await locks.close();
  */
 export async function createFairLock(
   options: FairLockModuleOptions = {},
@@ -40,12 +41,16 @@ export async function createFairLock(
 ): Promise<StandaloneFairLock> {
   const resolved = resolveOptions(options);
   const advice = adviseOn(resolved);
-  if (advice !== undefined) warn(withPage(advice, 'redis-setup'));
+  if (advice !== undefined) debug(advice);
   const store = createStore(resolved, (message) => warn(withPage(message, 'redis-setup')));
   const engine = new LockEngine(store, engineOptions(resolved, warn));
   await engine.start();
-  return Object.assign(engine.service, { close: () => shutDown(engine) });
+  const close = (): Promise<void> => shutDown(engine);
+  return Object.assign(engine.service, { close, [Symbol.asyncDispose]: close });
 }
+
+/** Prints with `NODE_DEBUG=fair-lock`. */
+const debug = debuglog('fair-lock');
 
 async function shutDown(engine: LockEngine): Promise<void> {
   engine.beginShutdown();

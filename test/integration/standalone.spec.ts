@@ -71,6 +71,25 @@ describe('createFairLock', () => {
     await expect(createFairLock({ wait: 1 } as object)).rejects.toMatchObject({ code: 'CONFIGURATION' });
   });
 
+  test('closes at the end of a block with `await using`', async () => {
+    let left: StandaloneFairLock;
+    {
+      await using locks = await createFairLock(options);
+      left = locks;
+      expect(await locks.withLock('a', (lock) => Promise.resolve(lock.state))).toBe('held');
+    }
+    await expect(left.acquire('a')).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+  });
+
+  test('has no warning for a short wait, which its caller chose', async () => {
+    const warnings: string[] = [];
+    await using locks = await createFairLock({ ...options, waitTime: 10_000 }, (message) =>
+      warnings.push(message),
+    );
+    await locks.withLock('a', () => Promise.resolve());
+    expect(warnings).toEqual([]);
+  });
+
   test('gives its warnings to the function', async () => {
     const warnings: string[] = [];
     const locks = await createFairLock({ store: 'memory', slowHold: 1 }, (message) => warnings.push(message));

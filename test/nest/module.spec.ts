@@ -52,8 +52,12 @@ class OrdersModule {}
 /** Nest's log, to look at. */
 class Recorder implements LoggerService {
   readonly lines: string[] = [];
+  readonly debugged: string[] = [];
   log(): void {}
   error(): void {}
+  debug(message: string, context: string): void {
+    if (context.startsWith('FairLock')) this.debugged.push(`[${context}] ${message}`);
+  }
   warn(message: string, context: string): void {
     this.lines.push(`[${context}] ${message}`);
   }
@@ -303,17 +307,20 @@ describe('FairLockModule', () => {
     expect(() => FairLockModule.forRoot({ name: '' })).toThrow(LockConfigurationError);
   });
 
-  test('warns at boot, under its name, of a wait that a crashed holder would outlast', async () => {
+  test('tells of a wait that a crashed holder would outlast once, at boot, under its name, at debug level', async () => {
     const recorder = new Recorder();
-    const options = { redis: 'redis://127.0.0.1:1', waitTime: 5_000, commandTimeout: 50 };
     const module = await Test.createTestingModule({
-      imports: [FairLockModule.forRoot({ ...options, name: 'billing' })],
+      imports: [FairLockModule.forRoot({ waitTime: 20_000, keyPrefix: uniquePrefix(), name: 'billing' })],
     })
       .setLogger(recorder)
       .compile();
-    expect(recorder.lines).toEqual([
-      expect.stringMatching(/^\[FairLock:billing\] waitTime \(5000 ms\) does not exceed .* \(40000 ms\)/),
+    await module.init();
+    expect(recorder.debugged).toEqual([
+      expect.stringMatching(
+        /^\[FairLock:billing\] waitTime \(20000 ms\) does not exceed .* \(40000 ms\).* See nestjs-fair-lock\/docs\/times\.md\.$/,
+      ),
     ]);
+    expect(recorder.lines).toEqual([]);
     await module.close();
   });
 

@@ -32,7 +32,7 @@ export type AcquireOptions = CallOptions & SharingOptions;
 export interface CallOptions {
   /**
    * How long to stay in line, for all keys together, in ms: 0 (try once) or more, or `Infinity` (forever). Default: the module's, which
-   * is 30,000 unless set. Also limits a nested request that waits for another branch of its flow.
+   * is 45,000 unless set. Also limits a nested request that waits for another branch of its flow.
    */
   waitTime?: number | undefined;
   /**

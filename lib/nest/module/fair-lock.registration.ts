@@ -39,7 +39,7 @@ export class FairLockRegistration {
     this.options = resolveOptions(given);
     this.noteOnAddress = noteOnAddress(given);
     const advice = adviseOn(this.options);
-    if (advice !== undefined) this.logger.warn(withPage(advice, 'redis-setup'));
+    if (advice !== undefined) this.logger.debug(advice);
   }
 
   createService(): FairLockService {
