@@ -1,7 +1,7 @@
 import { type OnModuleDestroy } from '@nestjs/common';
 import { detached } from '../core/runtime/async-context.js';
 import { sentenceOf } from '../core/errors/errors.js';
-import { type LockOverview } from '../core/port/lock-overview.js';
+import { type LockOverview } from '../core/query/lock-overview.js';
 import { type LockSource } from './lock-source.js';
 import { eventOf } from './event.js';
 import { lineMessage } from './line-message.js';

@@ -1,5 +1,5 @@
 import { parseClientName } from '../core/port/client-name.js';
-import { type LockOverview, type LockReport } from '../core/port/lock-overview.js';
+import { type LockOverview, type LockReport } from '../core/query/lock-overview.js';
 import { type LockHolder, type LockSnapshot } from '../core/port/lock-store.js';
 
 /** How many waiters of a line are drawn; further ones are only counted. */

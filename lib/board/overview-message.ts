@@ -1,4 +1,4 @@
-import { type LockOverview, type ProcessReport } from '../core/port/lock-overview.js';
+import { type LockOverview, type ProcessReport } from '../core/query/lock-overview.js';
 
 /** How many locks and edges the page shows; further ones are only counted. */
 const MOST_LOCKS = 1_000;

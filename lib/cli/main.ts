@@ -6,7 +6,7 @@ import {
   sentenceOf,
 } from '../core/errors/errors.js';
 import { printable } from '../core/errors/text.js';
-import { VERSION } from '../core/overview/version.js';
+import { VERSION } from '../core/runtime/version.js';
 import { type Arguments, type CommandName, readArguments } from './call/arguments.js';
 import { type Command } from './call/command.js';
 import { doctor } from './commands/doctor.js';

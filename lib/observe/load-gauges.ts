@@ -1,4 +1,4 @@
-import { totalLoad, type LockLoad } from '../core/overview/engines.js';
+import { totalLoad, type LockLoad } from '../core/engine/engines.js';
 import type { LockNames } from './lock-names.js';
 
 /** The present waits and holds of this process, by lock name. A name that was seen once stays, with zeros. */

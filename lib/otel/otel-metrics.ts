@@ -1,6 +1,6 @@
 import { metrics, type MeterProvider } from '@opentelemetry/api';
-import type { LockLoad } from '../core/overview/engines.js';
-import { VERSION } from '../core/overview/version.js';
+import type { LockLoad } from '../core/engine/engines.js';
+import { VERSION } from '../core/runtime/version.js';
 import { BUCKETS, presentLoad, seconds } from '../observe/load-gauges.js';
 import { LockNames } from '../observe/lock-names.js';
 import { subscribeGuarded } from './guarded.js';

@@ -13,7 +13,7 @@ import {
 } from '@opentelemetry/api';
 import type { HoldDescription, WaitDescription } from '../core/diagnostics/diagnostics.js';
 import { FairLockError } from '../core/errors/fair-lock-error.js';
-import { VERSION } from '../core/overview/version.js';
+import { VERSION } from '../core/runtime/version.js';
 import { subscribeGuarded } from './guarded.js';
 
 /** In the context of a leader's section: the link to the span of its term. */

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, register, type OpenMetricsContentType, type Registry } from 'prom-client';
-import type { LockLoad } from '../core/overview/engines.js';
+import type { LockLoad } from '../core/engine/engines.js';
 import { LockConfigurationError } from '../core/errors/errors.js';
 import { BUCKETS, presentLoad, seconds } from '../observe/load-gauges.js';
 import { LockNames } from '../observe/lock-names.js';

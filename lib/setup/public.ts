@@ -19,9 +19,9 @@ export type {
   SharingOptions,
 } from '../core/options/sharing.js';
 export type { LeaseState } from '../core/port/lease.js';
+export type { ClientIdentity } from '../core/port/peers.js';
 export type { LockHolder, LockSnapshot, LockWaiter, StoreHealth } from '../core/port/lock-store.js';
 export type {
-  ClientIdentity,
   HoldReport,
   LockOverview,
   LockQuery,
@@ -29,7 +29,7 @@ export type {
   ProcessReport,
   WaitCycle,
   WaitReport,
-} from '../core/port/lock-overview.js';
+} from '../core/query/lock-overview.js';
 
 // Messages on `node:diagnostics_channel`.
 export type {

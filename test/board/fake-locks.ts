@@ -4,7 +4,7 @@ import {
   type LockReport,
   type ProcessReport,
   type WaitReport,
-} from '../../lib/core/port/lock-overview.js';
+} from '../../lib/core/query/lock-overview.js';
 import { type ForceReleaseOptions, LockHolderChangedError } from 'nestjs-fair-lock';
 import { type LockSnapshot } from '../../lib/core/port/lock-store.js';
 import { type LockSource } from '../../lib/board/lock-source.js';

@@ -1,4 +1,4 @@
-import type { LockOverview } from '../../lib/core/port/lock-overview.js';
+import type { LockOverview } from '../../lib/core/query/lock-overview.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { Lab } from '../support/history/lab.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';

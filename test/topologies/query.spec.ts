@@ -1,5 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
-import type { LockOverview } from '../../lib/core/port/lock-overview.js';
+import type { LockOverview } from '../../lib/core/query/lock-overview.js';
 import { RedisCluster, type Node } from '../support/cluster.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { uniquePrefix } from '../support/redis.js';

@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis';
 import { LockEngine } from '../../core/engine/lock-engine.js';
-import { type LockOverview } from '../../core/port/lock-overview.js';
+import { type LockOverview } from '../../core/query/lock-overview.js';
 import { type LockStore } from '../../core/port/lock-store.js';
 import { createStore } from '../../setup/store-factory.js';
 import { resolveOptions } from '../../setup/option-resolution.js';

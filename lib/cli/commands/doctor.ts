@@ -1,5 +1,5 @@
 import { LockStoreUnavailableError } from '../../core/errors/errors.js';
-import { type LockOverview } from '../../core/port/lock-overview.js';
+import { type LockOverview } from '../../core/query/lock-overview.js';
 import { printable, quote } from '../../core/errors/text.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';

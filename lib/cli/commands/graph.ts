@@ -1,4 +1,4 @@
-import { type LockOverview, type WaitCycle } from '../../core/port/lock-overview.js';
+import { type LockOverview, type WaitCycle } from '../../core/query/lock-overview.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';
 import { clientText, count, table, time } from '../call/text.js';

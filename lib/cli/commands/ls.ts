@@ -1,5 +1,5 @@
-import { MOST_REPORTED } from '../../core/overview/reporter.js';
-import { type LockOverview, type LockReport } from '../../core/port/lock-overview.js';
+import { MOST_REPORTED } from '../../core/query/reporter.js';
+import { type LockOverview, type LockReport } from '../../core/query/lock-overview.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';
 import { clientText, count, table, time } from '../call/text.js';

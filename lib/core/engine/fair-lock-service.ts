@@ -15,9 +15,9 @@ import { Candidate, type LeadOptions, type Leadership, type LeadershipParts } fr
 import { namedGrant, type ForceReleaseOptions } from './force-release.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
 import { requireKey, type LockKeys } from '../options/lock-keys.js';
-import type { LockOverview, LockQuery } from '../port/lock-overview.js';
+import type { LockOverview, LockQuery } from '../query/lock-overview.js';
 import type { LockSnapshot, StoreHealth } from '../port/lock-store.js';
-import type { Observer } from '../overview/observer.js';
+import type { Observer } from '../query/observer.js';
 import { Call } from '../waits/call.js';
 
 /** The parts of an engine that the service uses. */

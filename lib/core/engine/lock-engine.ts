@@ -5,12 +5,12 @@ import { Acquirer } from './acquirer.js';
 import { MixedKinds } from './mixed-kinds.js';
 import { Holds } from '../holds/holds.js';
 import { detached } from '../runtime/async-context.js';
-import { announce, withdraw, type LockLoad, type ObservableEngine } from '../overview/engines.js';
+import { addLoad, announce, withdraw, type LockLoad, type ObservableEngine } from './engines.js';
 import { FairLockService } from './fair-lock-service.js';
 import type { LockStore } from '../port/lock-store.js';
-import { Observer } from '../overview/observer.js';
-import { Reporter } from '../overview/reporter.js';
-import { watchForSlow } from '../overview/slow-warnings.js';
+import { Observer } from '../query/observer.js';
+import { Reporter } from '../query/reporter.js';
+import { watchForSlow } from '../warnings/slow-warnings.js';
 import { Shutdown } from '../waits/shutdown.js';
 import { Waits } from '../waits/waits.js';
 import { Timers } from '../runtime/timers.js';
@@ -28,7 +28,7 @@ export class LockEngine implements ObservableEngine {
   private readonly timers: Timers;
   private readonly holds: Holds;
   private readonly shutdown: Shutdown;
-  private readonly reporter: Reporter;
+  private readonly waits: Waits;
   private readonly warn: EngineDefaults['onWarning'];
   private closing: Promise<void> | undefined;
 
@@ -50,7 +50,7 @@ export class LockEngine implements ObservableEngine {
     this.timers = timers;
     this.holds = holds;
     this.shutdown = shutdown;
-    this.reporter = reporter;
+    this.waits = waits;
     this.warn = defaults.onWarning;
   }
 
@@ -80,15 +80,13 @@ export class LockEngine implements ObservableEngine {
     return (this.closing ??= detached(() => this.giveUpAll()));
   }
 
-  /** Adds how many wait and hold, by the name under which metrics count the lock. */
   addLoad(total: Map<string, LockLoad>): void {
-    this.reporter.addLoad(total);
+    addLoad(total, this.waits, this.holds);
   }
 
   private async giveUpAll(): Promise<void> {
     this.shutdown.close();
     this.timers.stop();
-    this.reporter.stop();
     withdraw(this);
     await this.holds.releaseAll();
     try {

@@ -1,40 +1,40 @@
-import type { ClientIdentity, LockOverview, ProcessReport } from './lock-overview.js';
-
-/** What one client requests of the others. */
-export interface ReportRequest {
-  /** Only holds and waits of this key. */
-  readonly key?: string | undefined;
+/** The process that a hold or a wait belongs to. One process has one client for each registration of the module. */
+export interface ClientIdentity {
+  clientId: string;
+  host: string;
+  pid: number;
 }
 
-/** The reports that were received. */
-export interface PeerReports {
-  readonly reports: readonly ProcessReport[];
-  /** Host and process of a client are known if it answered an earlier request. */
-  readonly silent: Readonly<LockOverview['silent']>;
-  /** A sentence for each answer that could not be read. */
+/** What other clients answered to a question. */
+export interface PeerAnswers {
+  /** Each answer with the client that sent it. */
+  readonly answers: readonly (readonly [client: string, answer: string])[];
+  /** The clients that listen but did not answer in time. */
+  readonly silent: readonly string[];
+  /** A sentence for each reason why answers may be missing. */
   readonly problems: readonly string[];
 }
 
-/** The other clients of the same locks, where a store can reach them. */
+/** The other clients of the same locks, where a store can reach them. Questions and answers are text that the store only carries. */
 export interface Peers {
   /** Which client this is. */
   readonly self: ClientIdentity;
 
-  /** Makes the report that another client requests. The engine sets it; it must not throw. */
-  onReportRequest: ((request: ReportRequest) => ProcessReport) | undefined;
+  /** Answers the question of another client, or leaves it unanswered. The engine sets it; it must not throw. */
+  onQuestion: ((question: string) => string | undefined) | undefined;
 
   /**
-   * Requests the reports of all clients that listen. Resolves when all are received, at the latest `timeout` ms after the requests were sent.
+   * Asks all clients that listen. Resolves when all have answered, at the latest `timeout` ms after the questions were sent.
    *
    * @param named asked as well: a client may listen at a place that is not known yet. One that does not answer is gone, not silent
    * @throws LockStoreUnavailableError when the store cannot be reached
    */
-  collectReports(request: ReportRequest, timeout: number, named?: readonly string[]): Promise<PeerReports>;
+  askAll(question: string, timeout: number, named: readonly string[]): Promise<PeerAnswers>;
 
   /**
-   * Requests the reports of these clients only, which have 250 ms to answer.
+   * Asks these clients only, which have 250 ms to answer.
    *
    * @throws LockStoreUnavailableError when the store cannot be reached
    */
-  ask(clients: readonly string[], request: ReportRequest): Promise<PeerReports>;
+  ask(clients: readonly string[], question: string): Promise<PeerAnswers>;
 }

@@ -1,6 +1,6 @@
 import { overviewText } from '../../../lib/cli/commands/ls.js';
 import { table } from '../../../lib/cli/call/text.js';
-import type { ProcessReport } from '../../../lib/core/port/lock-overview.js';
+import type { ProcessReport } from '../../../lib/core/query/lock-overview.js';
 
 const PROCESS: ProcessReport = {
   clientId: 'c1',

@@ -1,116 +1,26 @@
-/** The two messages by which clients request each other's reports on their channels. A client that does not know them ignores them. */
+/** The two messages by which clients ask each other on their channels. A client that does not know them ignores them. */
 
-import type { HoldReport, ProcessReport, WaitReport } from '../../../core/port/lock-overview.js';
-import type { Share } from '../../../core/port/lock-store.js';
-import type { ReportRequest } from '../../../core/port/peers.js';
-
-/** `Q nonce requester request`, and `A nonce client report` */
+/** `Q nonce asker question`, and `A nonce client answer` */
 const MESSAGE = /^([QA]) (\w{1,64}) ([\w-]{1,64}) (.*)$/s;
 
 export interface PeerMessage {
-  readonly isRequest: boolean;
+  readonly isQuestion: boolean;
   readonly nonce: string;
   readonly sender: string;
-  readonly json: string;
+  readonly text: string;
 }
 
-export function requestMessage(nonce: string, requester: string, request: ReportRequest): string {
-  return `Q ${nonce} ${requester} ${JSON.stringify(request)}`;
+export function questionMessage(nonce: string, asker: string, question: string): string {
+  return `Q ${nonce} ${asker} ${question}`;
 }
 
-export function reportMessage(nonce: string, report: ProcessReport): string {
-  return `A ${nonce} ${report.clientId} ${JSON.stringify(report)}`;
+export function answerMessage(nonce: string, client: string, answer: string): string {
+  return `A ${nonce} ${client} ${answer}`;
 }
 
 /** Undefined for any other text. */
-export function parseMessage(text: string): PeerMessage | undefined {
-  const [, kind, nonce, sender, json] = MESSAGE.exec(text) ?? [];
-  if (nonce === undefined || sender === undefined || json === undefined) return undefined;
-  return { isRequest: kind === 'Q', nonce, sender, json };
-}
-
-/** Undefined for a request that cannot be read. */
-export function readRequest(json: string): ReportRequest | undefined {
-  return requestOf(parsed(json));
-}
-
-/** The report of `client`; undefined if it cannot be read. Newer versions may add fields, which are left out. */
-export function readReport(client: string, json: string): ProcessReport | undefined {
-  const report = reportOf(parsed(json));
-  return report?.clientId === client ? report : undefined;
-}
-
-/** Undefined: the value is not of this type. */
-type Reader<T> = (value: unknown) => T | undefined;
-type Fields<T> = { readonly [Name in keyof T]-?: Reader<Exclude<T[Name], undefined>> };
-type Needed<T> = { [Name in keyof T as object extends Pick<T, Name> ? never : Name]: T[Name] };
-
-const text: Reader<string> = (value) => (typeof value === 'string' ? value : undefined);
-const number: Reader<number> = (value) => (typeof value === 'number' && value >= 0 ? value : undefined);
-
-function listOf<T>(read: Reader<T>): Reader<T[]> {
-  return (value) => {
-    const items = Array.isArray(value) ? value.map(read) : [undefined];
-    return items.includes(undefined) ? undefined : (items as T[]);
-  };
-}
-
-/** Reads an object with those of these fields that it has. Undefined without a needed one. */
-function object<T extends object>(
-  needed: Fields<Needed<T>>,
-  optional: Fields<Omit<T, keyof Needed<T>>>,
-): Reader<T> {
-  const fields: [string, Reader<unknown>][] = Object.entries({ ...needed, ...optional });
-  return (value) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-    const found: Record<string, unknown> = {};
-    for (const [name, read] of fields) {
-      const field = read((value as Record<string, unknown>)[name]);
-      if (field !== undefined) found[name] = field;
-      else if (name in needed) return undefined;
-    }
-    return found as T;
-  };
-}
-
-const modeOf =
-  <Mode>(mode: Mode): Reader<Mode> =>
-  (value) =>
-    value === mode ? mode : undefined;
-const readOf = object<Extract<Share, { mode: 'read' }>>({ mode: modeOf('read') }, {});
-const permitsOf = object<Extract<Share, { mode: 'permits' }>>(
-  { mode: modeOf('permits'), permits: number, weight: number },
-  {},
-);
-/** A way to share that only a newer version knows counts as none. */
-const share: Reader<Share> = (value) => readOf(value) ?? permitsOf(value);
-/** One that only a newer version knows counts as `held`. */
-const state: Reader<HoldReport['state']> = (value) =>
-  value === 'lost' || value === 'uncertain' ? value : 'held';
-
-const holdOf = object<HoldReport>(
-  { key: text, heldFor: number, token: number, state },
-  { label: text, share, hold: number, traceId: text, spanId: text },
-);
-const waitOf = object<WaitReport>(
-  { key: text, waitingFor: number, inside: listOf(text) },
-  { label: text, ahead: number, id: text, insideShared: listOf(number), share, traceId: text },
-);
-const reportOf = object<ProcessReport>(
-  {
-    ...{ clientId: text, host: text, pid: number, holds: listOf(holdOf), waits: listOf(waitOf) },
-    version: (value) => text(value) ?? 'unknown',
-    eventLoopDelay: (value) => number(value) ?? 0,
-    truncated: (value) => value === true,
-  },
-  {},
-);
-const requestOf = object<ReportRequest>({}, { key: text });
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json) as unknown;
-  } catch {
-    return undefined;
-  }
+export function parseMessage(message: string): PeerMessage | undefined {
+  const [, kind, nonce, sender, text] = MESSAGE.exec(message) ?? [];
+  if (nonce === undefined || sender === undefined || text === undefined) return undefined;
+  return { isQuestion: kind === 'Q', nonce, sender, text };
 }

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
-import type { ClientIdentity, LockOverview, ProcessReport } from '../../../core/port/lock-overview.js';
-import type { PeerReports, ReportRequest, Peers } from '../../../core/port/peers.js';
+import type { ClientIdentity, PeerAnswers, Peers } from '../../../core/port/peers.js';
 import type { CommandConnection } from '../commands/command-connection.js';
 import { askNodes } from './ask-nodes.js';
-import { parseMessage, readReport, readRequest, reportMessage, requestMessage } from './peer-messages.js';
+import { answerMessage, parseMessage, questionMessage } from './peer-messages.js';
 import { escapePattern } from './pattern.js';
 import type { Retry } from '../commands/retry.js';
 import type { Subscriber } from '../connection/subscriber.js';
@@ -17,13 +16,11 @@ const BY_NAME_TIMEOUT = 250;
 const DEAF =
   'This process is not receiving messages, so answers of the others may be missing. It is resubscribing: try again.';
 
-/** The clients that listen to channels of one form, `<channels><client id>`, and the reports that they send each other there. */
+/** The clients that listen to channels of one form, `<channels><client id>`, and what they ask each other there. */
 export class RedisPeers implements Peers {
-  onReportRequest: ((request: ReportRequest) => ProcessReport) | undefined;
-  /** What takes the answers to a request, by its nonce. */
-  private readonly open = new Map<string, (client: string, json: string) => void>();
-  /** The clients that listened at the last look, with host and process of those that have answered, so that a silent one can be named. */
-  private known = new Map<string, LockOverview['silent'][number]>();
+  onQuestion: ((question: string) => string | undefined) | undefined;
+  /** What takes the answers to a question, by its nonce. */
+  private readonly open = new Map<string, (client: string, answer: string) => void>();
 
   /**
    * @param channels what the name of every client's channel begins with
@@ -38,65 +35,48 @@ export class RedisPeers implements Peers {
     private readonly timeout: number,
   ) {}
 
-  async collectReports(
-    request: ReportRequest,
-    timeout: number,
-    named: readonly string[] = [],
-  ): Promise<PeerReports> {
+  async askAll(question: string, timeout: number, named: readonly string[]): Promise<PeerAnswers> {
     const { listening, problems, via } = await this.answered(() => this.listeners());
+    const others = named.filter((client) => !listening.has(client));
     const [asked, further] = await Promise.all([
-      this.survey([...listening], request, timeout, via),
-      this.survey(
-        named.filter((client) => !listening.has(client)),
-        request,
-        Math.min(timeout, BY_NAME_TIMEOUT),
-        via,
-      ),
+      this.survey([...listening], question, timeout, via),
+      this.survey(others, question, Math.min(timeout, BY_NAME_TIMEOUT), via),
     ]);
-    const reports = [...asked.reports, ...further.reports];
-    const silent = asked.silent.map((client) => this.known.get(client.clientId) ?? client);
-    const answered = reports.map(({ clientId, host, pid }) => ({ clientId, host, pid }));
-    this.known = new Map([...answered, ...silent].map((client) => [client.clientId, client]));
     return {
-      reports,
-      silent,
+      answers: [...asked.answers, ...further.answers],
+      silent: asked.silent,
       problems: [...new Set([...problems, ...asked.problems, ...further.problems])],
     };
   }
 
-  ask(clients: readonly string[], request: ReportRequest): Promise<PeerReports> {
-    return this.survey(clients, request, BY_NAME_TIMEOUT, this.connection.client);
+  ask(clients: readonly string[], question: string): Promise<PeerAnswers> {
+    return this.survey(clients, question, BY_NAME_TIMEOUT, this.connection.client);
   }
 
-  /** @param via the node that passes the requests on */
+  /** @param via the node that passes the questions on */
   private async survey(
     clients: readonly string[],
-    request: ReportRequest,
+    question: string,
     timeout: number,
     via: Redis | Cluster,
-  ): Promise<PeerReports> {
+  ): Promise<PeerAnswers> {
     const missing = new Set(clients);
     missing.delete(this.self.clientId);
-    const reports: ProcessReport[] = [];
+    const answers: [string, string][] = [];
     const problems: string[] = [];
-    if (missing.size === 0) return { reports, silent: [], problems };
+    if (missing.size === 0) return { answers, silent: [], problems };
     const nonce = randomBytes(8).toString('hex');
     const all = new Signal();
     const complete = all.within(timeout);
-    this.open.set(nonce, (client, json) => {
+    this.open.set(nonce, (client, answer) => {
       if (!missing.delete(client)) return;
-      const report = readReport(client, json);
-      if (report) reports.push(report);
-      else
-        problems.push(
-          `The answer of the client ${client} cannot be read: it may run another version of nestjs-fair-lock.`,
-        );
+      answers.push([client, answer]);
       if (missing.size === 0) all.fire();
     });
     try {
-      const text = requestMessage(nonce, this.self.clientId, request);
+      const message = questionMessage(nonce, this.self.clientId, question);
       const channels = [...missing].map((client) => this.channels + client);
-      await this.answered(() => Promise.all(channels.map((channel) => via.publish(channel, text))));
+      await this.answered(() => Promise.all(channels.map((channel) => via.publish(channel, message))));
       const messages = this.subscriber.check(this.timeout).catch(() => this.subscriber.up);
       await complete;
       if (missing.size > 0 && !(await messages)) problems.push(DEAF);
@@ -104,23 +84,24 @@ export class RedisPeers implements Peers {
       all.fire();
       this.open.delete(nonce);
     }
-    return { reports, silent: [...missing].map((clientId) => ({ clientId })), problems };
+    return { answers, silent: [...missing], problems };
   }
 
-  /** Whether `text` was a message between clients. Never throws. */
-  onMessage(text: string): boolean {
-    const message = parseMessage(text);
+  /** Whether `received` was a message between clients. Never throws. */
+  onMessage(received: string): boolean {
+    const message = parseMessage(received);
     if (!message) return false;
-    const { isRequest, nonce, sender, json } = message;
-    if (!isRequest) {
-      this.open.get(nonce)?.(sender, json);
+    const { isQuestion, nonce, sender, text } = message;
+    if (!isQuestion) {
+      this.open.get(nonce)?.(sender, text);
       return true;
     }
-    const request = readRequest(json);
-    const report = request && this.onReportRequest?.(request);
-    if (!report) return true;
-    // If this fails, the requester reports this client as silent, which is correct.
-    this.connection.publish(this.channels + sender, reportMessage(nonce, report)).catch(() => undefined);
+    const answer = this.onQuestion?.(text);
+    if (answer === undefined) return true;
+    // If this fails, the asker shows this client as silent, which is correct.
+    this.connection
+      .publish(this.channels + sender, answerMessage(nonce, this.self.clientId, answer))
+      .catch(() => undefined);
     return true;
   }
 

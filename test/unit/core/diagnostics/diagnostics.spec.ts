@@ -6,7 +6,7 @@ import type {
   LockEvent,
   WaitDescription,
 } from '../../../../lib/core/diagnostics/diagnostics.js';
-import { totalLoad } from '../../../../lib/core/overview/engines.js';
+import { totalLoad } from '../../../../lib/core/engine/engines.js';
 import { eventually, SOON } from '../../../support/waiting.js';
 import { bench, rejection, settle, type Bench } from '../support.js';
 

@@ -120,11 +120,11 @@ describe('why a connection cannot be made', () => {
   });
 
   test('does not repeat the password of an address that has one, as where a URL was given as the host', () => {
-    const url = 'redis://user:se/cr:et@x@cache';
+    const url = 'redis://user:qz/wx:vj@kq@cache';
     const cause = coded('ENOTFOUND', `getaddrinfo ENOTFOUND ${url}`);
     const failure = noConnection(cause)!;
     expect(failure.error.details).toContain('getaddrinfo ENOTFOUND …@cache');
-    expect(inspect([failure, networkTrouble(cause)])).not.toMatch(/se\/|et@|x@/);
+    expect(inspect([failure, networkTrouble(cause)])).not.toMatch(/qz\/|vj@|kq@/);
   });
 
   test('is not told where the error has no code: its text may have a password in it', () => {

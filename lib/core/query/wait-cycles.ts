@@ -1,5 +1,5 @@
 import { weightOf } from '../port/admission.js';
-import type { HoldReport, ProcessReport, WaitCycle, WaitReport } from '../port/lock-overview.js';
+import type { HoldReport, ProcessReport, WaitCycle, WaitReport } from './lock-overview.js';
 import type { LockSnapshot } from '../port/lock-store.js';
 import { reportedKey } from '../errors/text.js';
 import { isLater } from './overview.js';

@@ -13,7 +13,7 @@ export class EventLoopDelay {
   /** Mean delay since the last call, in ms; 0 at the first, which begins to measure. */
   read(): number {
     clearTimeout(this.idle);
-    this.idle = setTimeout(() => this.stop(), IDLE).unref();
+    this.idle = setTimeout(() => this.end(), IDLE).unref();
     if (!this.histogram) {
       this.histogram = monitorEventLoopDelay({ resolution: RESOLUTION });
       this.histogram.enable();
@@ -25,8 +25,7 @@ export class EventLoopDelay {
     return Number.isFinite(mean) && mean > 0 ? Number(mean.toFixed(1)) : 0;
   }
 
-  stop(): void {
-    clearTimeout(this.idle);
+  private end(): void {
     this.histogram?.disable();
     this.histogram = undefined;
   }

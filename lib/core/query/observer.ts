@@ -1,12 +1,13 @@
 import { clientName } from '../port/client-name.js';
 import { LockHolderChangedError } from '../errors/errors.js';
-import type { HoldReport, LockOverview, LockQuery, ProcessReport } from '../port/lock-overview.js';
+import type { HoldReport, LockOverview, LockQuery, ProcessReport } from './lock-overview.js';
 import { requireKey } from '../options/lock-keys.js';
 import type { LockHolder, LockSnapshot, LockStore } from '../port/lock-store.js';
 import { describeDomain, wholeNumber } from '../options/option-domains.js';
 import { refuseValue, requireOptions } from '../options/refusals.js';
 import { addSnapshot, assemble, byUrgency, isLater, keysInStore, lookUp } from './overview.js';
-import type { ReportRequest } from '../port/peers.js';
+import type { PeerAnswers } from '../port/peers.js';
+import { readReport, readRequest, type ReportRequest } from './report-text.js';
 import { isLong, reportedKey } from '../errors/text.js';
 import { findCycles, isConfirmed, keysOf } from './wait-cycles.js';
 
@@ -17,11 +18,18 @@ const MOST_UNEXPLAINED = 50;
 
 /** Shows the locks of all processes: each reports its own holds and waits, and the store knows the rest. */
 export class Observer {
+  /** The processes that the last query knew of, so that one that has become silent can be named. */
+  private known = new Map<string, LockOverview['silent'][number]>();
+
   constructor(
     private readonly store: LockStore,
     private readonly ownReport: (request: ReportRequest) => ProcessReport,
   ) {
-    if (store.peers) store.peers.onReportRequest = ownReport;
+    if (!store.peers) return;
+    store.peers.onQuestion = (question) => {
+      const request = readRequest(question);
+      return request && JSON.stringify(ownReport(request));
+    };
   }
 
   /** @throws LockConfigurationError, LockStoreUnavailableError */
@@ -33,9 +41,10 @@ export class Observer {
     // Looked up before the processes are asked: whoever holds a lock then is asked by name, so only one that is gone gives no answer.
     const inStore = await lookUp(this.store, kept.keys, found);
     const named = inStore.flatMap(({ holders }) => holders.flatMap(clientOf));
-    const others = await this.store.peers?.collectReports(request, timeout, named);
+    const answers = await this.store.peers?.askAll(JSON.stringify(request), timeout, named);
+    const others = answers && reportsIn(answers);
     const processes = [this.ownReport(request), ...(others?.reports ?? [])];
-    const silent = [...(others?.silent ?? [])];
+    const silent = this.namesOf(answers?.silent ?? [], processes);
     const known = new Set([...processes, ...silent].map(({ clientId }) => clientId));
     const gone = new Set(named.filter((client) => !known.has(client)));
     const locks = assemble(processes);
@@ -100,9 +109,31 @@ export class Observer {
     if (!peers) return [];
     const asked = [...holders, ...waiters.filter(({ id, who }) => id === who)].flatMap(clientOf);
     // What the store shows is correct without them.
-    const others = await peers.ask(asked, { key }).catch(() => undefined);
-    return [this.ownReport({ key }), ...(others?.reports ?? [])];
+    const answers = await peers.ask(asked, JSON.stringify({ key })).catch(() => undefined);
+    return [this.ownReport({ key }), ...(answers ? reportsIn(answers).reports : [])];
   }
+
+  /** Host and process of a silent client are known if it answered an earlier query. */
+  private namesOf(clients: readonly string[], processes: readonly ProcessReport[]): LockOverview['silent'] {
+    const silent = clients.map((clientId) => this.known.get(clientId) ?? { clientId });
+    const answered = processes.map(({ clientId, host, pid }) => ({ clientId, host, pid }));
+    this.known = new Map([...answered, ...silent].map((client) => [client.clientId, client]));
+    return silent;
+  }
+}
+
+/** The reports that can be read, and a sentence for each that cannot. */
+function reportsIn({ answers, problems }: PeerAnswers): { reports: ProcessReport[]; problems: string[] } {
+  const found = { reports: [] as ProcessReport[], problems: [...problems] };
+  for (const [client, answer] of answers) {
+    const report = readReport(client, answer);
+    if (report) found.reports.push(report);
+    else
+      found.problems.push(
+        `The answer of the client ${client} cannot be read: it may run another version of nestjs-fair-lock.`,
+      );
+  }
+  return found;
 }
 
 /** The hold that `process` reports for a holder in the store. Of a shared lock, the store knows the labels. */

@@ -1,15 +1,13 @@
-import type { LockLoad } from './engines.js';
 import type { Hold } from '../holds/hold.js';
 import type { Holds } from '../holds/holds.js';
-import type { CheckedOptions } from '../options/acquire-options.js';
 import { EventLoopDelay } from './event-loop-delay.js';
 import { openLocks } from '../holds/lock-handle.js';
-import type { ClientIdentity, HoldReport, ProcessReport, WaitReport } from '../port/lock-overview.js';
-import { weightOf } from '../port/admission.js';
+import type { HoldReport, ProcessReport, WaitReport } from './lock-overview.js';
 import { LONGEST_LABEL } from '../port/lock-store.js';
-import type { ReportRequest } from '../port/peers.js';
+import type { ClientIdentity } from '../port/peers.js';
+import type { ReportRequest } from './report-text.js';
 import { reportedKey } from '../errors/text.js';
-import { VERSION } from './version.js';
+import { VERSION } from '../runtime/version.js';
 import type { WaitingCall, Waits } from '../waits/waits.js';
 
 /** How many holds, and how many waits, a report has at most. */
@@ -39,27 +37,6 @@ export class Reporter {
       waits: waits.items.map((call) => this.describeWait(call, now)),
       truncated: holds.truncated || waits.truncated,
     };
-  }
-
-  /** By the name under which metrics count the lock. */
-  addLoad(total: Map<string, LockLoad>): void {
-    const loadOf = ({ lock }: CheckedOptions): LockLoad => {
-      let load = total.get(lock);
-      if (!load) total.set(lock, (load = { waiting: 0, held: 0, oldestWait: 0 }));
-      return load;
-    };
-    for (const { options, grant, share } of this.held.present())
-      if (grant.lease.state !== 'lost') loadOf(options).held += weightOf(share);
-    const time = performance.now();
-    for (const { options, wait } of this.waits.present()) {
-      const load = loadOf(options);
-      load.waiting += 1;
-      if (!options.lasting) load.oldestWait = Math.max(load.oldestWait, time - wait.since);
-    }
-  }
-
-  stop(): void {
-    this.delay.stop();
   }
 
   private describeWait(call: WaitingCall, now: number): WaitReport {

@@ -4,10 +4,10 @@ import {
   LockHolderChangedError,
   LockStoreUnavailableError,
 } from '../../../../lib/core/errors/errors.js';
-import type { HoldReport, ProcessReport, WaitReport } from '../../../../lib/core/port/lock-overview.js';
+import type { HoldReport, ProcessReport, WaitReport } from '../../../../lib/core/query/lock-overview.js';
 import type { KeptKeys, LockSnapshot } from '../../../../lib/core/port/lock-store.js';
-import { Observer } from '../../../../lib/core/overview/observer.js';
-import type { Peers } from '../../../../lib/core/port/peers.js';
+import { Observer } from '../../../../lib/core/query/observer.js';
+import type { PeerAnswers, Peers } from '../../../../lib/core/port/peers.js';
 import { deferred } from '../../../support/waiting.js';
 import { bench, RecordingStore, rejection, settle, type Bench } from '../support.js';
 
@@ -204,11 +204,10 @@ describe('query', () => {
       const here: ProcessReport = { ...report, clientId: 'here', holds: [], waits };
       const peers: Peers = {
         self: here,
-        onReportRequest: undefined,
-        collectReports: (_request, _timeout, clients) => {
+        onQuestion: undefined,
+        askAll: (_question, _timeout, clients) => {
           asked();
-          const reports = answers && clients?.includes('far') ? [report] : [];
-          return Promise.resolve({ reports, silent: [], problems: [] });
+          return Promise.resolve(answersOf(answers && clients.includes('far') ? [report] : []));
         },
         ask: () => Promise.reject(new Error('asked again')),
       };
@@ -291,9 +290,9 @@ describe('query', () => {
       const reports = [processOf('there', holdsThere)];
       const peers: Peers = {
         self,
-        onReportRequest: undefined,
-        collectReports: () => Promise.resolve({ reports, silent: [], problems: [] }),
-        ask: () => Promise.resolve({ reports, silent: [], problems: [] }),
+        onQuestion: undefined,
+        askAll: () => Promise.resolve(answersOf(reports)),
+        ask: () => Promise.resolve(answersOf(reports)),
       };
       const store = new RecordingStore();
       const holder = { client: 'here', who: 'here', token: undefined, heldFor: undefined, leaseLeft: 9_000 };
@@ -365,3 +364,11 @@ describe('forceRelease with a token', () => {
     );
   });
 });
+
+function answersOf(reports: readonly ProcessReport[]): PeerAnswers {
+  return {
+    answers: reports.map((report) => [report.clientId, JSON.stringify(report)] as const),
+    silent: [],
+    problems: [],
+  };
+}

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import type { ProcessReport } from '../../../../lib/core/port/lock-overview.js';
+import type { ProcessReport } from '../../../../lib/core/query/lock-overview.js';
 import type { LockSnapshot, Share } from '../../../../lib/core/port/lock-store.js';
-import { findCycles, isConfirmed } from '../../../../lib/core/overview/wait-cycles.js';
+import { findCycles, isConfirmed } from '../../../../lib/core/query/wait-cycles.js';
 
 /** A process with one flow for each entry: the keys that it holds, and the one that it waits for. */
 function processOf(

@@ -1,3 +1,7 @@
+import type { Holds } from '../holds/holds.js';
+import type { CheckedOptions } from '../options/acquire-options.js';
+import { weightOf } from '../port/admission.js';
+import type { Waits } from '../waits/waits.js';
 import { sharedByAllCopies } from '../runtime/shared-by-all-copies.js';
 
 /** The waits and holds of one lock name (see `WaitDescription.lock`) in one engine. */
@@ -23,6 +27,23 @@ export function announce(engine: ObservableEngine): void {
 
 export function withdraw(engine: ObservableEngine): void {
   engines.delete(engine);
+}
+
+/** Adds the waits and holds of one engine to `total`, by the name under which metrics count the lock. */
+export function addLoad(total: Map<string, LockLoad>, waits: Waits, holds: Holds): void {
+  const loadOf = ({ lock }: CheckedOptions): LockLoad => {
+    let load = total.get(lock);
+    if (!load) total.set(lock, (load = { waiting: 0, held: 0, oldestWait: 0 }));
+    return load;
+  };
+  for (const { options, grant, share } of holds.present())
+    if (grant.lease.state !== 'lost') loadOf(options).held += weightOf(share);
+  const time = performance.now();
+  for (const { options, wait } of waits.present()) {
+    const load = loadOf(options);
+    load.waiting += 1;
+    if (!options.lasting) load.oldestWait = Math.max(load.oldestWait, time - wait.since);
+  }
 }
 
 /** The sums over all engines of this process, for lock names that have waits or holds. */

@@ -1,6 +1,6 @@
 import { parseClientName } from '../port/client-name.js';
 import { sentenceOf } from '../errors/errors.js';
-import type { HoldReport, LockOverview, LockReport, ProcessReport } from '../port/lock-overview.js';
+import type { HoldReport, LockOverview, LockReport, ProcessReport } from './lock-overview.js';
 import type { KeptKeys, LockHolder, LockSnapshot, LockStore } from '../port/lock-store.js';
 import { quote, reportedKey } from '../errors/text.js';
 

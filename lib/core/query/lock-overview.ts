@@ -1,4 +1,5 @@
 import type { Share } from '../options/sharing.js';
+import type { ClientIdentity } from '../port/peers.js';
 
 /** Selects the locks of a query. */
 export interface LockQuery {
@@ -8,13 +9,6 @@ export interface LockQuery {
   orphans?: boolean;
   /** How long to wait for the processes to answer, in ms. Default: 500. */
   timeout?: number;
-}
-
-/** The process that a hold or a wait belongs to. One process has one client for each registration of the module. */
-export interface ClientIdentity {
-  clientId: string;
-  host: string;
-  pid: number;
 }
 
 /** One hold, as the process that has it reports it. */

@@ -1,9 +1,5 @@
-import type { ProcessReport } from '../../../../lib/core/port/lock-overview.js';
-import {
-  parseMessage,
-  readReport,
-  reportMessage,
-} from '../../../../lib/stores/redis-client/peers/peer-messages.js';
+import type { ProcessReport } from '../../../../lib/core/query/lock-overview.js';
+import { readReport } from '../../../../lib/core/query/report-text.js';
 
 const PERMITS = { mode: 'permits', permits: 4, weight: 2 } as const;
 const REPORT: Required<ProcessReport> = {
@@ -23,18 +19,15 @@ const REPORT: Required<ProcessReport> = {
   ],
 };
 
-const arrived = (message: string): ProcessReport | undefined =>
-  readReport('c1', parseMessage(message)?.json ?? '');
-
 test('a report arrives as it was sent, shared holds and waits included', () => {
-  expect(arrived(reportMessage('n', REPORT))).toEqual(REPORT);
+  expect(readReport('c1', JSON.stringify(REPORT))).toEqual(REPORT);
 });
 
 test('a hold that shares in a way which only a newer version knows is still reported', () => {
-  const message = reportMessage('n', REPORT);
-  const newer = message.replace('"mode":"permits"', '"mode":"later"');
-  expect(newer).not.toBe(message);
-  expect(arrived(newer)?.holds[1]).toEqual({
+  const text = JSON.stringify(REPORT);
+  const newer = text.replace('"mode":"permits"', '"mode":"later"');
+  expect(newer).not.toBe(text);
+  expect(readReport('c1', newer)?.holds[1]).toEqual({
     key: 'supplier',
     heldFor: 2,
     token: 0,
