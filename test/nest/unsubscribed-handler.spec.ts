@@ -8,11 +8,12 @@ import {
   Sse,
   UseInterceptors,
 } from '@nestjs/common';
+import { APP_INTERCEPTOR } from '@nestjs/core';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { once } from 'node:events';
 import { FairLocked, FairLockInterceptor } from 'nestjs-fair-lock';
-import { concat, NEVER, type Observable, of, retry, Subject, takeUntil, throwIfEmpty } from 'rxjs';
+import { NEVER, type Observable, retry, Subject, takeUntil, throwIfEmpty } from 'rxjs';
 import { WebSocket } from 'ws';
 import { deferred, SOON, within } from '../support/waiting.js';
 import {
@@ -43,6 +44,21 @@ class Persistent implements NestInterceptor {
     return next.handle().pipe(retry(1));
   }
 }
+
+type Answer = Promise<void>;
+type Stream = Observable<unknown>;
+
+/** Begins when it is awaited, as those of Knex and Mongoose, and must begin only once. */
+class Query {
+  static begun = 0;
+
+  then(...settle: Parameters<Promise<void>['then']>): unknown {
+    Query.begun += 1;
+    return gate.promise.then(...settle);
+  }
+}
+
+let feed = new Subject<MessageEvent>();
 
 const LOCK = FairLockInterceptor.for((context) => context.getHandler().name);
 
@@ -83,6 +99,49 @@ class Carts {
     return gate.promise;
   }
 
+  @Get('alias')
+  @UseInterceptors(LOCK)
+  alias(): Answer {
+    return gate.promise;
+  }
+
+  @Get('any')
+  @UseInterceptors(LOCK)
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  any(): any {
+    return gate.promise;
+  }
+
+  @Get('interface')
+  @UseInterceptors(LOCK)
+  interface(): PromiseLike<void> {
+    return gate.promise;
+  }
+
+  @Get('union')
+  @UseInterceptors(LOCK)
+  union(): Promise<void> | string {
+    return gate.promise;
+  }
+
+  @Get('wrong')
+  @UseInterceptors(LOCK)
+  wrong(): Observable<void> {
+    return gate.promise as never;
+  }
+
+  @Get('query')
+  @UseInterceptors(LOCK)
+  query() {
+    return new Query();
+  }
+
+  @Get('impatient-inside')
+  @UseInterceptors(LOCK, Impatient)
+  async impatientInside(): Promise<void> {
+    await gate.promise;
+  }
+
   @Get('decorated')
   @UseInterceptors(LOCK)
   @FairLocked('order')
@@ -94,6 +153,12 @@ class Carts {
   @UseInterceptors(FairLockInterceptor.for('response', { until: 'response' }))
   async response(): Promise<void> {
     await gate.promise;
+  }
+
+  @Get('alias-of-response')
+  @UseInterceptors(FairLockInterceptor.for('alias-of-response', { until: 'response' }))
+  aliasOfResponse(): Answer {
+    return gate.promise;
   }
 
   @Get('stream')
@@ -112,7 +177,19 @@ class Carts {
   @Get('untyped-stream')
   @UseInterceptors(LOCK)
   untypedStream() {
-    return concat(of('first value'), NEVER);
+    return NEVER;
+  }
+
+  @Get('alias-of-stream')
+  @UseInterceptors(LOCK)
+  aliasOfStream(): Stream {
+    return NEVER;
+  }
+
+  @Get('promised-stream')
+  @UseInterceptors(LOCK)
+  async promisedStream() {
+    return NEVER;
   }
 
   @Sse('untyped-feed')
@@ -125,6 +202,26 @@ class Carts {
   @UseInterceptors(LOCK)
   async feed(): Promise<Observable<MessageEvent>> {
     return NEVER;
+  }
+
+  @Sse('slow-feed')
+  @UseInterceptors(LOCK)
+  async slowFeed(): Promise<Observable<MessageEvent>> {
+    await gate.promise;
+    return feed;
+  }
+
+  @Sse('untyped-slow-feed')
+  @UseInterceptors(LOCK)
+  untypedSlowFeed() {
+    return gate.promise.then(() => feed);
+  }
+
+  @Sse('slow-feed-of-response')
+  @UseInterceptors(FairLockInterceptor.for('slow-feed-of-response', { until: 'response' }))
+  async slowFeedOfResponse(): Promise<Observable<MessageEvent>> {
+    await gate.promise;
+    return feed;
   }
 }
 
@@ -159,18 +256,37 @@ describe.each(PLATFORMS)('a handler whose answer is not waited for any longer, o
     giveUp = new Subject();
   });
 
-  test.each(['async', 'rejecting', 'written', 'untyped', 'decorated', 'response'])(
-    'keeps the lock of its interceptor until it has ended (%s)',
-    async (path) => {
-      const answer = ask(`${web.url}/${path}`);
-      await held(web.locks, path);
-      giveUp.next();
-      expect((await answer).status).toBe(500);
-      expect(await web.locks.isLocked(path)).toBe(true);
-      gate.resolve();
-      await free(web.locks, path);
-    },
-  );
+  test.each([
+    ['async', 'async'],
+    ['rejecting', 'rejecting'],
+    ['written', 'written'],
+    ['untyped', 'untyped'],
+    ['alias', 'alias'],
+    ['any', 'any'],
+    ['interface', 'interface'],
+    ['union', 'union'],
+    ['wrong', 'wrong'],
+    ['query', 'query'],
+    ['decorated', 'decorated'],
+    ['impatient-inside', 'impatientInside'],
+    ['response', 'response'],
+    ['alias-of-response', 'alias-of-response'],
+  ])('keeps the lock of its interceptor until it has ended (%s)', async (path, key) => {
+    const answer = ask(`${web.url}/${path}`);
+    await held(web.locks, key);
+    giveUp.next();
+    expect((await answer).status).toBe(500);
+    expect(await web.locks.isLocked(key)).toBe(true);
+    gate.resolve();
+    await free(web.locks, key);
+  });
+
+  test('awaits a query only once', async () => {
+    Query.begun = 0;
+    gate.resolve();
+    expect((await ask(`${web.url}/query`)).status).toBe(200);
+    expect(Query.begun).toBe(1);
+  });
 
   test('keeps the lock also of a second try, which waits for the first to end', async () => {
     const answer = ask(`${web.url}/retried`);
@@ -200,20 +316,15 @@ describe.each(PLATFORMS)('a handler whose answer is not waited for any longer, o
   test.each([
     ['stream', 'stream'],
     ['wrapped-stream', 'traced'],
+    ['untyped-stream', 'untypedStream'],
+    ['alias-of-stream', 'aliasOfStream'],
+    ['promised-stream', 'promisedStream'],
   ])('that returns a stream gives the lock back at once (%s)', async (path, key) => {
     const answer = ask(`${web.url}/${path}`);
     await held(web.locks, key);
     giveUp.next();
     expect((await answer).status).toBe(500);
     await free(web.locks, key);
-  });
-
-  test('that returns a stream, and does not show it, gives the lock back after the first value', async () => {
-    const answer = ask(`${web.url}/untyped-stream`);
-    await held(web.locks, 'untypedStream');
-    giveUp.next();
-    await answer;
-    await free(web.locks, 'untypedStream');
   });
 
   test.each([
@@ -228,6 +339,23 @@ describe.each(PLATFORMS)('a handler whose answer is not waited for any longer, o
     await free(web.locks, key);
   });
 
+  test.each([
+    ['slow-feed', 'slowFeed'],
+    ['untyped-slow-feed', 'untypedSlowFeed'],
+    ['slow-feed-of-response', 'slow-feed-of-response'],
+  ])('of @Sse() keeps the lock up to its stream when its client has gone (%s)', async (path, key) => {
+    feed = new Subject();
+    const gone = noticed(web.app);
+    const client = leavingClient(`${web.url}/${path}`);
+    await held(web.locks, key);
+    client.leave();
+    await gone;
+    expect(await web.locks.isLocked(key)).toBe(true);
+    gate.resolve();
+    await free(web.locks, key);
+    expect(feed.observed).toBe(false);
+  });
+
   test('of a gateway keeps the lock when its client disconnects', async () => {
     const client = new WebSocket(web.url.replace('http', 'ws'));
     await once(client, 'open');
@@ -239,5 +367,44 @@ describe.each(PLATFORMS)('a handler whose answer is not waited for any longer, o
     expect(await web.locks.isLocked('message')).toBe(true);
     gate.resolve();
     await free(web.locks, 'message');
+  });
+});
+
+describe.each(PLATFORMS)('behind an interceptor of the whole application, on %s', (platform) => {
+  @Controller()
+  @UseInterceptors(Impatient)
+  class Everything {
+    @Get('promise')
+    promise(): Answer {
+      return gate.promise;
+    }
+
+    @Sse('feed')
+    async feed() {
+      return NEVER;
+    }
+  }
+
+  let web: WebApp;
+  beforeAll(async () => {
+    const everything = { provide: APP_INTERCEPTOR, useClass: LOCK };
+    web = await webApp(platform, { controllers: [Everything], providers: [everything] });
+  });
+  afterAll(() => web.app.close());
+
+  test('a promise keeps the lock, and a stream gives it back when its client has gone', async () => {
+    gate = deferred();
+    const gone = noticed(web.app);
+    const client = leavingClient(`${web.url}/feed`);
+    await held(web.locks, 'feed');
+    client.leave();
+    await gone;
+    await free(web.locks, 'feed');
+    void ask(`${web.url}/promise`);
+    await held(web.locks, 'promise');
+    giveUp.next();
+    expect(await web.locks.isLocked('promise')).toBe(true);
+    gate.resolve();
+    await free(web.locks, 'promise');
   });
 });

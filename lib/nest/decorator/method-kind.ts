@@ -52,7 +52,7 @@ const NAMES: { readonly [Kind in MethodKind]: string } = {
 };
 
 /** Undefined where neither the kind of the function nor its written return type shows it. */
-export function kindOfMethod(
+function kindOfMethod(
   target: object,
   property: string | symbol,
   method: unknown,
@@ -75,11 +75,6 @@ function kindOfFunction(method: unknown): MethodKind | 'synchronous' | undefined
 
 export function isAsyncGeneratorFunction(method: object): boolean {
   return method.constructor === AsyncGeneratorFunction;
-}
-
-/** Whether no return type is written, or `void`. */
-export function isUntyped(target: object, property: string | symbol): boolean {
-  return Reflect.getMetadata('design:returntype', target, property) === undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { Controller, createParamDecorator, Get, Sse } from '@nestjs/common';
+import { Controller, createParamDecorator } from '@nestjs/common';
 import { isOfListeners } from './listener-metadata.js';
 
 /** A decorator of a class, as Nest exports them. */
@@ -62,18 +62,4 @@ export function isHandler(target: object, property: string | symbol): boolean {
   const handler: unknown = Object.getOwnPropertyDescriptor(target, property)?.value;
   if (typeof handler !== 'function') return false;
   return (Reflect.getMetadataKeys(handler) as unknown[]).some((key) => !isOfListeners(key));
-}
-
-/** The metadata key that marks a handler of `@Sse()`. */
-const [SSE] = ((of: (decorator: MethodDecorator) => unknown[]) => {
-  const ofRoute = of(Get());
-  return of(Sse()).filter((key) => !ofRoute.includes(key));
-})((decorator) => {
-  const value = (): void => undefined;
-  decorator({}, 'handler', { value });
-  return Reflect.getMetadataKeys(value) as unknown[];
-});
-
-export function isSse(handler: object): boolean {
-  return Reflect.hasMetadata(SSE, handler);
 }

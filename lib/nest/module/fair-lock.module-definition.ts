@@ -1,6 +1,7 @@
 import { ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
 import { APP_FILTER, ModulesContainer } from '@nestjs/core';
 import { FairLockFilter } from '../request/fair-lock.filter.js';
+import { FairLockInterceptor } from '../request/fair-lock.interceptor.js';
 import { type FairLockModuleOptions } from '../../setup/options.js';
 import { FAIR_LOCK_REGISTRATION, FairLockRegistration } from './fair-lock.registration.js';
 import { OutermostModule } from './outermost.module.js';
@@ -9,6 +10,7 @@ import { createStore, type StoreFactory } from '../../setup/store-factory.js';
 import { DEFAULT_NAME, tokensOf } from '../fair-lock.tokens.js';
 import { prepareGateways } from '../request/gateways.js';
 import { prepareGrpcControllers } from '../request/grpc-request-scope.js';
+import { watchHandlers } from '../request/handler-run.js';
 import { prepareListeners } from '../request/ignored-promises.js';
 import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';
 
@@ -81,6 +83,7 @@ function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] 
         const { requestScope } = registration.options;
         await prepareGateways(modules, { requestScope, filter });
         prepareListeners(modules);
+        watchHandlers(modules, FairLockInterceptor);
         if (requestScope) await prepareGrpcControllers(modules);
         return registration;
       },

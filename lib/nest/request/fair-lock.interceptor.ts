@@ -8,7 +8,7 @@ import {
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
-import { type Observable } from 'rxjs';
+import { defer, type Observable } from 'rxjs';
 import {
   type CallOptions,
   COMMON_OPTIONS,
@@ -21,7 +21,7 @@ import { LockConfigurationError } from '../../core/errors/errors.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { isCutOff, onClosed } from './closed-response.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
-import { HandlerRun, promisesAnswer, releasedAfter } from './handler-run.js';
+import { HandlerRun } from './handler-run.js';
 import { groupOf, HTTP_REQUEST, type KeyPlace } from '../decorator/key-template.js';
 import { acquireOptionsOf, keysOfCalls, type KeySource } from '../decorator/locked-keys.js';
 import { lockObservable } from '../decorator/locked-observable.js';
@@ -94,22 +94,20 @@ export abstract class FairLockInterceptor implements NestInterceptor {
       intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
         const { locks } = this;
         if (!locks) throw new LockConfigurationError(MADE_BY_NEW);
-        const run = promisesAnswer(context) ? new HandlerRun() : undefined;
-        return lockObservable(
-          async (leaving) => {
-            const place = placeOf(context);
-            const options = { group: groupOf(key, place), ...acquireOptions, label: place };
-            const response = until === 'response' ? responseOf(context) : undefined;
-            if (response) options.maxHold ??= Math.min(locks.maxHold, MAX_HOLD_OF_RESPONSE);
-            const hold = await openStream(locks, keysOf(sourceIn(context)), options, leaving);
-            const sent = response && closed(response, hold.lock.signal);
-            return releasedAfter(hold, () => (sent ? Promise.all([sent, run?.ended]) : run?.ended));
-          },
-          () => {
-            const values = next.handle() as Observable<unknown>;
-            return run ? run.begin(values) : values;
-          },
-        );
+        return defer(() => {
+          const run = new HandlerRun();
+          return lockObservable(
+            async (leaving) => {
+              const place = placeOf(context);
+              const options = { group: groupOf(key, place), ...acquireOptions, label: place };
+              const response = until === 'response' ? responseOf(context) : undefined;
+              if (response) options.maxHold ??= Math.min(locks.maxHold, MAX_HOLD_OF_RESPONSE);
+              const hold = await openStream(locks, keysOf(sourceIn(context)), options, leaving);
+              return run.holding(hold, response && closed(response, hold.lock.signal));
+            },
+            () => run.begin(next.handle() as Observable<unknown>),
+          );
+        });
       }
     }
 

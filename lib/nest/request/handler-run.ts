@@ -1,74 +1,125 @@
-import { type ExecutionContext } from '@nestjs/common';
-import { firstValueFrom, type Observable, ReplaySubject, share, tap } from 'rxjs';
-import { LockedMethod } from '../decorator/locked-method.js';
+import 'reflect-metadata';
+import { type NestInterceptor, type Type, UseInterceptors } from '@nestjs/common';
+import { type ModulesContainer } from '@nestjs/core';
+import { firstValueFrom, isObservable, type Observable, ReplaySubject, share, tap } from 'rxjs';
+import { currentScope, openLocks } from '../../core/holds/lock-handle.js';
+import { ListOfClass } from '../decorator/nest-metadata.js';
 import { type StreamHold } from '../decorator/locked-stream.js';
-import { isUntyped, kindOfMethod } from '../decorator/method-kind.js';
-import { isSse } from '../decorator/nest-metadata.js';
+import { keepIdentity } from '../decorator/wrapper-identity.js';
 
-/** A hold whose release also waits for `end`; undefined: the release does not wait. */
-export function releasedAfter(
-  { lock, onLost }: StreamHold,
-  end: () => Promise<unknown> | undefined,
-): StreamHold {
-  return {
-    lock: {
-      run: (code) => lock.run(code),
-      signal: lock.signal,
-      assertHeld: () => lock.assertHeld(),
-      release: () => end()?.then(() => lock.release()) ?? lock.release(),
-    },
-    onLost,
-  };
-}
+/** The runs of intercepted handlers, by the lock under which each runs. */
+const runs = new WeakMap<object, HandlerRun>();
 
 /**
- * The run of a handler that returns a promise. It goes on when it is unsubscribed, by `timeout()` or because the client of a gateway
- * disconnects. So its values are still received up to the first one, at which `ended` resolves.
+ * The run of an intercepted handler. A promise goes on when the response is not waited for any longer, because of `timeout()` or
+ * because the client of a gateway disconnects; an Observable ends when it is unsubscribed. Nest hides which of the two a handler has
+ * returned, and calls a handler even if the response is given up while its pipes work. So the values are received until the handler is
+ * known to have begun a stream, or until its first value.
  */
 export class HandlerRun {
-  private answered: ReplaySubject<void> | undefined;
+  private readonly answered = new ReplaySubject<void>(1);
+  private begun = false;
+  private isAnswered = false;
+  /** Promises of the handler that have not settled. */
+  private readonly pending = new Set<Promise<unknown>>();
 
-  /** When it has ended; undefined while it does not run. */
-  get ended(): Promise<void> | undefined {
-    return this.answered && firstValueFrom(this.answered);
+  /** Resolves when nothing of the handler is at work; undefined where nothing is. */
+  get ended(): Promise<unknown> | undefined {
+    if (!this.begun || (this.isAnswered && this.pending.size === 0)) return undefined;
+    return Promise.all([firstValueFrom(this.answered), ...this.pending]).then(() => this.ended);
   }
 
   /** @param values of the handler, which is called when they are subscribed */
   begin(values: Observable<unknown>): Observable<unknown> {
-    const answered = (this.answered = new ReplaySubject<void>(1));
-    const answer = (): void => {
-      if (this.answered === answered) this.answered = undefined;
-      answered.next();
-    };
+    this.begun = true;
+    const answer = (): void => this.answer();
     return values.pipe(
       tap({ next: answer, error: answer, complete: answer }),
-      share({ resetOnRefCountZero: () => answered }),
+      share({ resetOnRefCountZero: () => this.answered }),
     );
   }
+
+  /** A hold of this run, whose release also waits for the end of the handler, and for `other`. */
+  holding({ lock, onLost }: StreamHold, other?: Promise<unknown>): StreamHold {
+    runs.set(lock, this);
+    const end = (): Promise<unknown> | undefined => {
+      const { ended } = this;
+      return other ? Promise.all([other, ended]) : ended;
+    };
+    return {
+      lock: {
+        run: (code) => lock.run(code),
+        signal: lock.signal,
+        assertHeld: () => lock.assertHeld(),
+        release: () => end()?.then(() => lock.release()) ?? lock.release(),
+      },
+      onLost,
+    };
+  }
+
+  /** What the handler has returned. A query that begins when it is awaited is left to Nest, and ends with its value. */
+  returned(result: unknown): void {
+    if (isObservable(result)) return this.answer();
+    if (!(result instanceof Promise)) return;
+    const settled = result.then(
+      (value) => isObservable(value) && this.answer(),
+      () => undefined,
+    );
+    this.pending.add(settled);
+    void settled.then(() => this.pending.delete(settled));
+  }
+
+  private answer(): void {
+    this.isAnswered = true;
+    this.answered.next();
+  }
 }
+
+const interceptors = new ListOfClass(UseInterceptors({ intercept: (_, next) => next.handle() }));
+
+/** The functions that report to the run. */
+const watched = new WeakSet<object>();
 
 /**
- * Whether a handler returns a promise of its answer; with `@Sse()` the promise is for a stream. A handler without a written return
- * type counts as one, because most of them pass on the promise of a service.
+ * Lets the handlers behind interceptors of this kind tell their runs what they return: those that `@UseInterceptors` names, or all if the
+ * application provides one, as for `APP_INTERCEPTOR`. Must be called before Nest binds the handlers.
  */
-export function promisesAnswer(context: ExecutionContext): boolean {
-  const handler = context.getHandler();
-  if (isSse(handler)) return false;
-  const target = context.getClass().prototype as object;
-  const property = propertyOf(target, handler);
-  const kind = LockedMethod.of(target, property)?.kind ?? kindOfMethod(target, property, handler);
-  return kind === 'promise' || (kind === undefined && isUntyped(target, property));
-}
-
-/** Not always the name of the function: a decorator may have replaced it. */
-function propertyOf(target: object, handler: { readonly name: string }): string | symbol {
-  if (methodOf(target, handler.name) === handler) return handler.name;
-  for (let owner: object | null = target; owner; owner = Object.getPrototypeOf(owner) as object | null) {
-    for (const property of Reflect.ownKeys(owner)) if (methodOf(owner, property) === handler) return property;
+export function watchHandlers(modules: ModulesContainer, kind: abstract new () => NestInterceptor): void {
+  const isOne = (each: unknown): boolean =>
+    each instanceof kind || (typeof each === 'function' && each.prototype instanceof kind);
+  const all = [...modules.values()];
+  const ofAll = all.some(({ providers }) => [...providers.values()].some(({ metatype }) => isOne(metatype)));
+  for (const { controllers, providers } of all) {
+    for (const { metatype, isNotMetatype } of [...controllers.values(), ...providers.values()]) {
+      if (isNotMetatype || typeof metatype !== 'function') continue;
+      const ofClass = ofAll || interceptors.of(metatype).some(isOne);
+      watchMethods(metatype as Type, (method) => ofClass || interceptors.of(method).some(isOne));
+    }
   }
-  return handler.name;
 }
 
-function methodOf(owner: object, property: string | symbol): unknown {
-  return Object.getOwnPropertyDescriptor(owner, property)?.value;
+/** Handlers have metadata; of a class, its other methods do not. */
+function watchMethods(metatype: Type, isIntercepted: (method: object) => boolean): void {
+  let owner = metatype.prototype as object | null;
+  for (; owner && owner !== Object.prototype; owner = Object.getPrototypeOf(owner) as object | null) {
+    for (const name of Reflect.ownKeys(owner)) {
+      const method: unknown = Object.getOwnPropertyDescriptor(owner, name)?.value;
+      if (typeof method !== 'function' || watched.has(method) || !isIntercepted(method)) continue;
+      if (Reflect.getMetadataKeys(method).length > 0)
+        Reflect.defineProperty(owner, name, { value: reporting(method) });
+    }
+  }
+}
+
+function reporting(method: object): object {
+  const wrapper = function (this: unknown, ...args: unknown[]): unknown {
+    const result: unknown = Reflect.apply(method as () => unknown, this, args);
+    for (const lock of openLocks(currentScope())) runs.get(lock)?.returned(result);
+    return result;
+  };
+  keepIdentity(method, wrapper);
+  // Other packages look whether a method is `async`.
+  Object.setPrototypeOf(wrapper, Object.getPrototypeOf(method) as object);
+  watched.add(wrapper);
+  return wrapper;
 }
