@@ -4,7 +4,8 @@ import { endingError, type OpenStream, type StreamHold } from './locked-stream.j
 /**
  * An async generator that holds a lock from its first `next()` until it ends, fails, or is left (`break`, `return()`).
  * Every step of the source runs inside the hold. If the consumer leaves before the first step, the generator never asks for the lock;
- * if in line, it leaves the line; if during a step, it leaves the source immediately, because the step may never end.
+ * if in line, it leaves the line; if during a step, it leaves the source immediately, because the step may never end. When the end of the
+ * lock ends the iteration, the consumer hears of it immediately. The release waits in each case until the source works no longer.
  *
  * @param source makes the generator that runs under the lock; called inside the hold
  * @param instead makes the replacement when the lock was not granted; undefined: the error passes through
@@ -19,7 +20,7 @@ export function lockIteration<T>(
   const steps = iterate(open, leaving.signal, step, source, instead);
   const leave = (value?: unknown): Promise<IteratorResult<T, unknown>> => {
     leaving.abort();
-    step.leave?.();
+    step.leave?.(value);
     return steps.return(value);
   };
   const locked: AsyncGenerator<T, unknown, unknown> = {
@@ -38,9 +39,9 @@ export function lockIteration<T>(
   return locked;
 }
 
-/** The function that leaves the source during a step; undefined between steps. */
+/** The function that leaves the source during a step, with the value for its `return()`; undefined between steps. */
 interface StepUnderWay {
-  leave: (() => void) | undefined;
+  leave: ((value?: unknown) => void) | undefined;
 }
 
 /** Written as a native generator, which queues concurrent steps, and does not run at all if it is left before its first step. */
@@ -60,59 +61,91 @@ async function* iterate<T>(
     if (!other) throw error;
     return yield* other;
   }
+  let steps: StepsInside<T> | undefined;
   try {
     // The consumer may have left just before the grant arrived.
     if (leaving.aborted) return undefined;
     // The lock may have been lost while the process stood still.
     hold.lock.assertHeld();
-    return yield* stepsInside(hold, step, source);
+    steps = new StepsInside(hold, step, source);
+    return yield* steps;
   } finally {
-    await hold.lock.release();
+    const released = steps?.idle().then(() => hold.lock.release()) ?? hold.lock.release();
+    if (!steps?.cutShort) await released;
   }
 }
 
-/** The steps of the source, each run inside the hold, and cut short when the lock's end must end the iteration. */
-function stepsInside<T>(
-  hold: StreamHold,
-  underWay: StepUnderWay,
-  source: () => AsyncIterable<T>,
-): AsyncIterable<T, unknown, unknown> {
-  type Step = Promise<IteratorResult<T, unknown>>;
-  const { lock } = hold;
-  const steps: AsyncIterator<T, unknown, unknown> = lock.run(() => source()[Symbol.asyncIterator]());
-  const leave = steps.return?.bind(steps);
-  const fail = steps.throw?.bind(steps);
+type Step<T> = Promise<IteratorResult<T, unknown>>;
 
-  /** Lets the source clean up, and end its step if it can. The consumer does not see its further results or errors. */
-  const leaveSource = (): void => {
-    lock.run(async () => await leave?.()).catch(() => undefined);
-  };
-  const inside = (step: () => Step): Step =>
-    new Promise((resolve, reject) => {
+/** The steps of a source, each run inside the hold, and cut short when the lock's end must end the iteration. */
+class StepsInside<T> implements AsyncIterable<T, unknown, unknown> {
+  private readonly source: AsyncIterator<T, unknown, unknown>;
+  /** The last step. */
+  private step: Step<T> | undefined;
+  /** The source's `return()` that was called during the last step. */
+  private left: Step<T> | undefined;
+  /** Whether the consumer was told that the lock has ended, while a step may go on. */
+  cutShort = false;
+
+  constructor(
+    private readonly hold: StreamHold,
+    private readonly underWay: StepUnderWay,
+    source: () => AsyncIterable<T>,
+  ) {
+    this.source = hold.lock.run(() => source()[Symbol.asyncIterator]());
+  }
+
+  /** Resolves when the source neither takes a step nor cleans up. */
+  async idle(): Promise<void> {
+    await Promise.allSettled([this.step, this.left]);
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<T, unknown, unknown> {
+    const { source } = this;
+    const leave = source.return?.bind(source);
+    const fail = source.throw?.bind(source);
+    // `yield*` passes `return` and `throw` on to a source that has them.
+    return {
+      next: (...sent: [] | [unknown]) => this.inside(() => source.next(...sent)),
+      ...(leave && { return: (value: unknown) => this.inside(() => this.takeLeft() ?? leave(value)) }),
+      ...(fail && { throw: (error: unknown) => this.inside(() => fail(error)) }),
+    };
+  }
+
+  private inside(take: () => Step<T>): Step<T> {
+    const { lock } = this.hold;
+    return new Promise((resolve, reject) => {
       const onAbort = (): void => {
-        const error = endingError(hold);
+        const error = endingError(this.hold);
         if (!error) return;
+        this.cutShort = true;
         reject(error);
-        leaveSource();
+        this.leave();
       };
-      if (lock.signal.aborted && endingError(hold)) return onAbort();
+      if (lock.signal.aborted && endingError(this.hold)) return onAbort();
       lock.signal.addEventListener('abort', onAbort);
-      underWay.leave = leaveSource;
-      void lock
-        .run(async () => await step())
+      this.underWay.leave = (value) => this.leave(value);
+      this.step = lock.run(async () => await take());
+      void this.step
         // This runs before the next step can begin.
         .finally(() => {
-          underWay.leave = undefined;
+          this.underWay.leave = undefined;
           lock.signal.removeEventListener('abort', onAbort);
         })
         .then(resolve, reject);
     });
+  }
 
-  // `yield*` passes `return` and `throw` on to a source that has them.
-  const iterator: AsyncIterator<T, unknown, unknown> = {
-    next: (...sent: [] | [unknown]) => inside(() => steps.next(...sent)),
-    ...(leave && { return: (value: unknown) => inside(() => leave(value)) }),
-    ...(fail && { throw: (error: unknown) => inside(() => fail(error)) }),
-  };
-  return { [Symbol.asyncIterator]: () => iterator };
+  /** Lets the source clean up, and end its step if it can. */
+  private leave(value?: unknown): void {
+    const { lock } = this.hold;
+    this.left ??= lock.run(async (): Step<T> => (await this.source.return?.(value)) ?? { value, done: true });
+    this.left.catch(() => undefined); // a consumer that was told of the loss does not see it
+  }
+
+  private takeLeft(): Step<T> | undefined {
+    const { left } = this;
+    this.left = undefined;
+    return left;
+  }
 }

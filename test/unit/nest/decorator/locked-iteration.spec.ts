@@ -4,6 +4,8 @@ import { Injectable } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockService, LockLostError, LockTimeoutError } from 'nestjs-fair-lock';
 import { block, deferred, eventually, within, SOON } from '../../../support/waiting.js';
+import { lockIteration } from '../../../../lib/nest/decorator/locked-iteration.js';
+import { bench, settle, type Bench } from '../../core/support.js';
 import { free, Locked, nestWith, waiting } from '../nest.js';
 
 @Injectable()
@@ -351,5 +353,88 @@ describe('a locked async generator', () => {
     await failed;
     await lock.release();
     await closed;
+  });
+});
+
+describe('a locked iteration keeps its lock', () => {
+  let b: Bench;
+  const drainTimeout = 10;
+  beforeEach(() => (b = bench({ drainTimeout })));
+  afterEach(() => b.engine.close());
+
+  const locked = (source: AsyncIterable<string>): AsyncGenerator<string, unknown, unknown> =>
+    lockIteration(
+      async () => ({ lock: await b.service.acquire('k'), onLost: 'signal' }),
+      () => source,
+    );
+
+  /** A step that goes on after the lock has ended, and a clean-up behind it. */
+  function stubborn() {
+    const [step, cleanUp] = [deferred(), deferred()];
+    async function* source(): AsyncGenerator<string> {
+      try {
+        yield 'one';
+        await step.promise;
+        yield 'two';
+      } finally {
+        await cleanUp.promise;
+      }
+    }
+    return { step, cleanUp, steps: locked(source()) };
+  }
+
+  test('until the step under way and the clean-up have ended, when the end of a shutdown cut it short', async () => {
+    const { step, cleanUp, steps } = stubborn();
+    await steps.next();
+    const second = expect(steps.next()).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+    b.engine.beginShutdown();
+    await within(second, SOON, 'the end of the iteration');
+    expect(await steps.next()).toEqual({ value: undefined, done: true });
+    await settle();
+    expect(await b.store.held('k')).toBe(true);
+    step.resolve();
+    await settle();
+    expect(await b.store.held('k')).toBe(true);
+    cleanUp.resolve();
+    await settle();
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  test('until the clean-up has ended, when it learns of the end between two steps', async () => {
+    const { cleanUp, steps } = stubborn();
+    await steps.next();
+    b.engine.beginShutdown();
+    await b.engine.drain();
+    await expect(steps.next()).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
+    await settle();
+    expect(await b.store.held('k')).toBe(true);
+    cleanUp.resolve();
+    await settle();
+    expect(await b.store.held('k')).toBe(false);
+  });
+
+  test('until a hand-made return() has ended, which its consumer called during a step', async () => {
+    const [cleanUp, calls] = [deferred(), { return: 0 }];
+    const step = deferred<IteratorResult<string>>();
+    const steps = locked({
+      [Symbol.asyncIterator]: () => ({
+        next: () => step.promise,
+        return: async (value) => {
+          calls.return += 1;
+          step.resolve({ value: 'one', done: false });
+          await cleanUp.promise;
+          return { value: value as string, done: true };
+        },
+      }),
+    });
+    const first = steps.next();
+    await settle();
+    const left = steps.return('left');
+    expect(await first).toEqual({ value: 'one', done: false });
+    await settle();
+    expect(await b.store.held('k')).toBe(true);
+    cleanUp.resolve();
+    expect(await left).toEqual({ value: 'left', done: true });
+    expect([calls.return, await b.store.held('k')]).toEqual([1, false]);
   });
 });
