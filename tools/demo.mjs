@@ -5,93 +5,212 @@
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { parseArgs } from 'node:util';
-import { EventLog } from './demo/event-log.mjs';
-import { Narrator } from './demo/narrator.mjs';
-import { stayOpen } from './demo/customers.mjs';
-import { environment, formLine, killHolder, openShop, STOCK } from './demo/scenes.mjs';
-import { Screen } from './demo/screen.mjs';
-import { findStore } from './demo/store.mjs';
-import { summarize } from './demo/summary.mjs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs, styleText } from 'node:util';
+import { Redis } from 'ioredis';
+import { keepOrdering } from './demo/customers.mjs';
+import { EventLog, hostTime } from './demo/event-log.mjs';
+import { Instance } from './demo/instance.mjs';
+import { judge, seconds } from './demo/verdict.mjs';
+import { findRedis } from './redis-finder.mjs';
 
-/** Milliseconds from the opening of the shop to the summary: many times what it takes. */
-const TIME_LIMIT = 120_000;
+const ORDERS = 60;
+const STOCK = 40;
+const PRODUCT = 'record-player';
+const LINE = `/stock/${PRODUCT}/line`;
+/** The order that is being served when its instance is killed: it takes so long that there is time for it. */
+const BIG_ORDER = '#14';
+const BIG_QUANTITY = 25;
 
+/** Milliseconds. Lease and window are short, so that the recovery can be watched. */
+const TIMES = { PACKING_TIME: 75, LEASE: 3_000, LIVENESS_WINDOW: 2_000 };
+const KILL_AFTER = 750;
+const WATCH_EVERY = 500;
+/** Rows are kept back for so long: what two processes send within a moment may arrive the wrong way round. */
+const MOMENT = 30;
+/** The lock tells what is left of a lease in whole milliseconds. */
+const ROUNDING = 2;
+
+const NAMESPACE = `fair-lock-demo-${randomBytes(4).toString('hex')}`;
 const { keep } = parseArgs({ options: { keep: { type: 'boolean', default: false } } }).values;
-const screen = new Screen(process.stdout);
-const log = new EventLog();
+const log = new EventLog().setMaxListeners(0);
 const instances = [];
 const curtain = new AbortController();
-let limit;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   // Not `once`: a library of the container client ends the process itself where it finds no other listener.
   process.on(signal, () => curtain.abort(new Error(`The demo was ended by ${signal}.`)));
 }
 
-screen.print('Looking for a Redis: REDIS_URL, a container, a redis-server here, one to install …');
-const finding = findStore(`fair-lock-demo-${randomBytes(4).toString('hex')}`);
-
+print('Looking for a Redis: REDIS_URL, a container, a redis-server here, one to install …');
+const finding = findRedis();
 try {
-  await Promise.race([perform(), endOf(curtain.signal)]);
-  if (keep) {
-    conclude();
-    await Promise.race([linger(), once(curtain.signal, 'abort')]);
-  }
-  await leave();
-  if (!keep) conclude();
+  await Promise.race([show(), once(curtain.signal, 'abort')]);
+  curtain.signal.throwIfAborted();
+  if (keep) await Promise.race([stayOpen(), once(curtain.signal, 'abort')]);
 } catch (error) {
   process.exitCode = 1;
-  screen.alarm(`\n${error.message}`);
-  await Promise.all(instances.map((instance) => instance.kill()));
-  await leave();
+  print(`\n${error.message}`, 'red');
+}
+await Promise.all(instances.map((instance) => instance.end()));
+await tidyUp();
+process.exit();
+
+async function show() {
+  const { source } = await finding;
+  print(`Redis: ${source}`);
+  for (const name of ['A', 'B', 'C']) await open(name);
+  print('\nThe shop is open at 3 instances', 'bold');
+  for (const { name, pid, url } of instances) print(`  ${name}  process ${pid}  ${url}`);
+  await instances[0].post(`/stock/${PRODUCT}/deliveries`, { quantity: STOCK });
+  const orders = await formLine();
+  print('        time  order    waited  fencing token     outcome');
+  tellOrders();
+  await killHolder();
+  await Promise.all(orders);
+  await sleep(2 * MOMENT);
+
+  print('\nMeasured in the event log of all processes', 'bold');
+  for (const [name, text, asPromised] of judge(log.entries, STOCK)) {
+    print(`  ${name.padEnd(14)}${text}`, asPromised ? undefined : 'red');
+    if (!asPromised) process.exitCode = 1;
+  }
 }
 
-async function perform() {
-  const store = await finding;
+async function open(name) {
+  const { url } = await finding;
   curtain.signal.throwIfAborted();
-  limit = setTimeout(() => curtain.abort(new Error('The demo took too long.')), TIME_LIMIT).unref();
-  screen.print(`${store.version} (${store.source})`);
-  log.on('said', ({ instance, text }) => screen.print(`  ${screen.name(instance)} says: ${text}`));
-
-  const stage = { store, env: environment(store), instances, log, screen, signal: curtain.signal };
-  await openShop(stage);
-  const narrator = new Narrator(log, screen);
-  const answers = await formLine(stage);
-  narrator.heading();
-  await killHolder({ ...stage, narrator });
-  await Promise.all(answers);
-  await narrator.printed;
+  const instance = new Instance(name, { REDIS_URL: url, NAMESPACE, ...TIMES }, log);
+  instances.push(instance);
+  await instance.open();
 }
 
-/** The shop after the show: until the demo is ended. */
-async function linger() {
-  clearTimeout(limit);
-  const store = await finding;
-  const stage = { store, env: environment(store), instances, log, screen, signal: curtain.signal };
-  try {
-    await stayOpen(stage);
-  } catch (error) {
-    if (!curtain.signal.aborted) throw error;
+/** @returns the answers to come */
+async function formLine() {
+  print(`\n${ORDERS} orders for a product of which there are ${STOCK}`, 'bold');
+  print('  A stocktaking (an event stream that holds the lock) keeps the counter closed meanwhile.');
+  print('  Each order is sent when the one before it is known to be in line, so the order is known.');
+  const stocktaking = new AbortController();
+  await fetch(`${instances[0].url}/stock/${PRODUCT}/stocktaking`, { signal: stocktaking.signal });
+  await log.first('stocktaking begun');
+  const answers = [];
+  for (let number = 1; number <= ORDERS; number++) {
+    const customer = `#${number}`;
+    const instance = instances[(number - 1) % instances.length];
+    log.add('order sent', { customer, instance: instance.name });
+    answers.push(answered(instance, customer));
+    while ((await instance.get(LINE)).queueLength < number) await sleep(2);
+    log.add('order in line', { customer, instance: instance.name });
   }
+  print('\nThe stocktaking ends, the line moves', 'bold');
+  stocktaking.abort();
+  return answers;
 }
 
-/** Leaves nothing running and nothing behind. */
-async function leave() {
-  await Promise.all(instances.map((instance) => instance.close()));
-  try {
-    const store = await finding.catch(() => undefined);
-    await store?.remove();
-  } catch (error) {
-    process.exitCode = 1;
-    screen.alarm(`Could not tidy up: ${error.message}`);
+/** Resolves when the log has the end of the order. One that got no answer from the shop is an `order lost` there. */
+async function answered(instance, customer) {
+  const order = { productId: PRODUCT, quantity: customer === BIG_ORDER ? BIG_QUANTITY : 1, customer };
+  const status = await instance.post('/orders', order).catch((error) => error.message);
+  // 409: sold out. The journal of an instance may be read later than its answer.
+  if (status === 201 || status === 409)
+    await log.first('order ended', (ended) => ended.customer === customer);
+  else log.add('order lost', { customer, instance: instance.name });
+}
+
+/** Prints a row for each order that has been served, and for the big one when it begins. */
+function tellOrders() {
+  const start = hostTime();
+  const rows = [];
+  let sold = 0;
+  const tell = () => {
+    for (const order of rows.splice(0).sort((a, b) => a.at - b.at)) {
+      const at = (event) =>
+        log.entries.find((each) => each.event === event && each.customer === order.customer).at;
+      sold += order.sold ?? 0;
+      const ended = order.sold > 0 ? `sold (${sold})` : 'sold out';
+      const cells = [
+        seconds(at('order begun') - start).padStart(10),
+        `${order.customer} ${order.instance}`.padStart(5),
+        seconds(at('order begun') - at('order sent')).padStart(8),
+        order.token,
+        order.event === 'order ended' ? ended : `packing ${order.quantity}`,
+      ];
+      print(`  ${cells.join('  ')}`);
+    }
+  };
+  log.on('entry', (entry) => {
+    if (entry.event !== 'order ended' && !(entry.event === 'order begun' && entry.quantity > 1)) return;
+    if (rows.push(entry) === 1) setTimeout(tell, MOMENT);
+  });
+}
+
+/** Kills the instance that serves the big order, and watches until another order is served. */
+async function killHolder() {
+  const { instance } = await log.first('order begun', ({ customer }) => customer === BIG_ORDER);
+  const victim = instances.find(({ name }) => name === instance);
+  await sleep(KILL_AFTER);
+  const sentAt = hostTime();
+  await victim.end('SIGKILL');
+  log.add('killed', { instance, sentAt });
+  const served = log.first('order begun', ({ at }) => at > sentAt);
+  const witness = instances.find(({ alive }) => alive);
+  const asked = hostTime();
+  const { holder, waiters } = await witness.get(LINE);
+  if (!holder?.who.includes(`/${victim.pid}`))
+    throw new Error(
+      `${instance} died while it served ${BIG_ORDER}, but the lock was held by ${holder?.who}.`,
+    );
+  const orphans = waiters.filter(({ who }) => who.split('/')[1] === String(victim.pid)).length;
+  print(
+    `  SIGKILL: ${instance}, process ${victim.pid}, is gone with the lock in its hands (order ${BIG_ORDER})`,
+    'red',
+  );
+  print(
+    `  and with ${orphans} orders of its own in line. No order may be served before its lease is over.`,
+    'red',
+  );
+  for (let left = holder.leaseLeft; !(await Promise.race([served, sleep(WATCH_EVERY)]));) {
+    left -= WATCH_EVERY;
+    if (left > 0) print(`  still held by ${holder.who}; its lease ends in ${seconds(left)}`);
   }
+  const { customer, instance: next, at } = await served;
+  const early = asked + holder.leaseLeft - at;
+  if (early > ROUNDING) throw new Error(`${customer} was served before the lease of the dead was over.`);
+  print(
+    `  Recovered ${seconds(at - sentAt)} after the kill, ${Math.round(-early)} ms after the lease was over: ` +
+      `order ${customer} is served by ${next}.`,
+    'green',
+  );
 }
 
-function conclude() {
-  if (!summarize(log, screen, STOCK)) process.exitCode = 1;
+/** Opens an instance in place of the one that was killed, and lets customers order until the demo is ended. */
+async function stayOpen() {
+  await open('D');
+  log.closed = true;
+  const { url, source } = await finding;
+  const alive = instances.filter((instance) => instance.alive);
+  print('\nThe shop stays open', 'bold');
+  for (const instance of alive) print(`  ${instance.name}  ${instance.url}`);
+  print(`  Board: ${alive[0].url}/locks`);
+  // The command reads REDIS_URL, too, which may have a password.
+  const redis = source === 'REDIS_URL' ? '' : ` --redis ${url}`;
+  print(`  Shell: npx nestjs-fair-lock ls${redis} --prefix ${NAMESPACE}:lock`);
+  print('  Ctrl+C closes the shop.');
+  await keepOrdering(alive, curtain.signal);
 }
 
-async function endOf(signal) {
-  await once(signal, 'abort');
-  throw signal.reason;
+/** Leaves nothing behind: a server of the demo's own goes as a whole. */
+async function tidyUp() {
+  const redis = await finding.catch(() => undefined);
+  if (redis?.source === 'REDIS_URL') {
+    const client = new Redis(redis.url);
+    for await (const keys of client.scanStream({ match: `${NAMESPACE}:*`, count: 1_000 }))
+      if (keys.length > 0) await client.unlink(keys);
+    client.disconnect();
+  }
+  await redis?.stop();
+}
+
+function print(text, format = 'reset') {
+  const coloured = process.stdout.isTTY && !process.env.NO_COLOR;
+  console.log(coloured ? styleText(format, text) : text);
 }

@@ -6,36 +6,25 @@ export function hostTime() {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** Emits each event under its own name, and as `any`. */
+/** Emits each entry as `entry`. */
 export class EventLog extends EventEmitter {
-  events = [];
-
-  #stopped = false;
-
-  /** Keeps and tells nothing from now on: a shop that stays open would fill the memory. */
-  stop() {
-    this.#stopped = true;
-    this.removeAllListeners();
-  }
+  entries = [];
+  /** A shop that stays open would fill the memory. */
+  closed = false;
 
   add(event, details, at = hostTime()) {
-    const entry = { event, ...details, at };
-    if (this.#stopped) return entry;
-    this.events.push(entry);
-    this.emit(event, entry);
-    return entry;
+    if (this.closed) return;
+    const entry = { at, ...details, event };
+    this.entries.push(entry);
+    this.emit('entry', entry);
   }
 
-  all(event) {
-    return this.events.filter((entry) => entry.event === event);
-  }
-
-  /** The next, or an earlier, event of this name that `fits`. */
-  async first(event, fits, signal) {
+  /** The next, or an earlier, entry of this event that `fits`. */
+  async first(event, fits = () => true) {
     for (;;) {
-      const found = this.events.find((entry) => entry.event === event && fits(entry));
+      const found = this.entries.find((entry) => entry.event === event && fits(entry));
       if (found) return found;
-      await once(this, event, { signal });
+      await once(this, 'entry');
     }
   }
 }

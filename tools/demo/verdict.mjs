@@ -1,78 +1,54 @@
 /** Judges an event log: nothing here knows how the lock works, or trusts what it says of itself. */
 
 /**
- * @param events what happened, stamped by one clock: `order sent`, `order in line`, `order begun` and `order ended`;
- *   `stocktaking begun` and `stocktaking ended` for the other use of the lock; `kill sent` and `killed`
- * @param delivered how many articles there were to sell
+ * @param entries `order sent`, `order in line`, `order begun`, `order ended` and `order lost`; `stocktaking begun` and `stocktaking ended` for the
+ *   other use of the lock; `killed`
+ * @param stock how many articles there were to sell
+ * @returns for each figure its name, a sentence, and whether it is as promised
  */
-export function judge(events, delivered) {
-  const named = (name) => events.filter(({ event }) => event === name);
-  const sections = sectionsOf(events);
-  const orders = ordersOf(events);
-  const served = orders.filter(({ ended }) => ended !== undefined);
-  const waits = orders.filter(({ begun }) => begun !== undefined).map(({ sent, begun }) => begun - sent);
+export function judge(entries, stock) {
+  const named = (name) => entries.filter(({ event }) => event === name);
+  const at = (name, order) => named(name).find(({ customer }) => customer === order.customer)?.at;
+  const [killed] = named('killed');
+  const sections = entries
+    .filter(({ event }) => event.endsWith(' begun'))
+    .sort((a, b) => a.at - b.at)
+    .map((begun) => ({ ...begun, until: endOf(begun, entries, killed) }));
+  const orders = sections.filter(({ customer }) => customer);
+  const sent = named('order sent').length;
+  const served = named('order ended').length;
+  const lost = named('order lost');
+  const died = lost.filter(({ instance }) => instance === killed.instance).length;
+  const pairs = orders.flatMap((first) => orders.map((second) => [first, second]));
+  const overlaps = sections.filter((section, i) =>
+    sections.slice(0, i).some(({ until }) => until > section.at),
+  );
+  const inversions = pairs.filter(
+    ([first, second]) => at('order in line', first) < at('order sent', second) && first.at > second.at,
+  );
+  const rising = sections.every(({ token }, i) => i === 0 || token > sections[i - 1].token);
   const sold = named('order ended').reduce((sum, order) => sum + order.sold, 0);
-  const [kill] = named('kill sent');
-  const [afterKill] = sections.filter(({ begun }) => kill && begun > kill.at);
-  return {
-    requests: orders.length,
-    served: served.length,
-    overlaps: countOverlaps(sections),
-    inversions: countInversions(orders),
-    tokensIncreasing: sections.every(({ token }, index) => index === 0 || token > sections[index - 1].token),
-    oversold: Math.max(0, sold - delivered),
-    recoveryMs: kill && afterKill ? Math.round(afterKill.begun - kill.at) : null,
-    longestWaitMs: Math.round(Math.max(0, ...waits)),
-  };
+  const next = sections.find((section) => section.at > killed.sentAt);
+  const longest = Math.max(...orders.map((order) => order.at - at('order sent', order)));
+  return [
+    ['orders', `${sent} sent, ${served} served`, served + lost.length === sent],
+    ['', `${died} failed with ${killed.instance}, which was killed`, died === lost.length],
+    ['overlaps', `${overlaps.length} times that two were inside at once`, overlaps.length === 0],
+    ['inversions', `${inversions.length} pairs served the other way round`, inversions.length === 0],
+    ['tokens', rising ? 'rise with every holder' : 'DO NOT RISE', rising],
+    ['oversold', `${Math.max(0, sold - stock)}; there were ${stock} to sell`, sold <= stock],
+    ['recovery', `${seconds(next.at - killed.sentAt)} from the kill to the next one served`, true],
+    ['longest wait', seconds(longest), true],
+  ];
 }
 
-/** The stays under the lock, in the order in which they began. One that did not end ended with its process. */
-function sectionsOf(events) {
-  const sections = [];
-  for (const { event, instance, customer, token, at } of [...events].sort((a, b) => a.at - b.at)) {
-    const endAt = (fits) => sections.filter(fits).forEach((section) => (section.ended = at));
-    const isOpen = (section) => section.ended === Infinity && section.instance === instance;
-    if (event.endsWith(' begun')) sections.push({ instance, customer, token, begun: at, ended: Infinity });
-    if (event.endsWith(' ended')) endAt((section) => isOpen(section) && section.customer === customer);
-    if (event === 'killed') endAt(isOpen);
-  }
-  return sections;
+/** When a stay under the lock was over. One that did not end ended with its process. */
+function endOf({ event, instance, customer }, entries, killed) {
+  const name = event.replace('begun', 'ended');
+  const fits = (entry) => entry.event === name && entry.instance === instance && entry.customer === customer;
+  return entries.find(fits)?.at ?? (killed.instance === instance ? killed.at : Infinity);
 }
 
-/** How many sections began before an earlier one had ended. */
-function countOverlaps(sections) {
-  let free = -Infinity;
-  let overlaps = 0;
-  for (const { begun, ended } of sections) {
-    if (begun < free) overlaps += 1;
-    free = Math.max(free, ended);
-  }
-  return overlaps;
-}
-
-function ordersOf(events) {
-  const orders = new Map();
-  const stamps = {
-    'order sent': 'sent',
-    'order in line': 'inLine',
-    'order begun': 'begun',
-    'order ended': 'ended',
-  };
-  for (const { event, customer, at } of events) {
-    if (!(event in stamps)) continue;
-    if (!orders.has(customer)) orders.set(customer, { customer });
-    orders.get(customer)[stamps[event]] = at;
-  }
-  return [...orders.values()];
-}
-
-/** How many pairs were served the other way round, of which one was known to be in line before the other was sent. */
-function countInversions(orders) {
-  let inversions = 0;
-  for (const first of orders) {
-    for (const second of orders) {
-      if (first.inLine < second.sent && first.begun > second.begun) inversions += 1;
-    }
-  }
-  return inversions;
+export function seconds(ms) {
+  return `${(ms / 1_000).toFixed(2)} s`;
 }

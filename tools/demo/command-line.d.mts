@@ -1,1 +1,0 @@
-export function commandLine(env: { readonly REDIS_URL: string; readonly NAMESPACE: string }): string;
