@@ -59,6 +59,11 @@ export class FairLockService {
     return this.parts.defaults.onLost;
   }
 
+  /** @internal Whether its engine is closed, so that every call fails. */
+  get isClosed(): boolean {
+    return this.parts.shutdown.closed;
+  }
+
   /** @internal Milliseconds after which a hold should end: the module's option of this name. */
   get maxHold(): number {
     return this.parts.defaults.maxHold;
@@ -186,8 +191,7 @@ export class FairLockService {
 
   /** Who holds `key`, and who waits for it. */
   async inspect(key: string): Promise<LockSnapshot> {
-    const { snapshot } = await detached(() => this.parts.observer.look(key));
-    return snapshot;
+    return (await detached(() => this.parts.observer.look(key))).snapshot;
   }
 
   /** Whether `key` is held, in this process or another, or kept by `holdAtLeast`. The answer may be outdated when it arrives. */

@@ -15,7 +15,7 @@ import {
  * Gives the service of a registration to the decorated objects that `useFactory` and `useValue` hand out, alone or in an array: Nest
  * injects it only into instances that it makes itself.
  *
- * @throws LockConfigurationError for an object that rejects new properties
+ * @throws LockConfigurationError for an object that rejects new properties, or that another application uses
  */
 export function giveToHandedOut(
   modules: ModulesContainer,
@@ -36,11 +36,30 @@ export function giveToHandedOut(
 function giveTo(object: unknown, property: symbol, service: FairLockService, token: InjectionToken): void {
   if (!isObject(object)) return;
   const locked = lockedMethodsOf(object).find((each) => each.serviceProperty === property);
-  if (locked === undefined || put(object, property, service)) return;
+  if (locked === undefined) return;
+  if (servesAnother(object, property, service)) {
+    throw new LockConfigurationError(
+      `${locked.where} is locked by @FairLocked, and the object that the provider ${nameOf(token)} hands out is also handed out in another ` +
+        'application of this process, which is not closed. Its calls can take the lock in one application only: those of the other would ' +
+        'run beside its sections, and fail once this one is closed. Make an object for each application, by useClass or in a useFactory; or ' +
+        'close the other application first.',
+    );
+  }
+  if (put(object, property, service)) return;
   throw new LockConfigurationError(
     `${locked.where} is locked by @FairLocked, but the object that the provider ${nameOf(token)} hands out is frozen ` +
       'or rejects new properties, so the lock cannot be injected. Let Nest create the class, or hand out an object that is not frozen.',
   );
+}
+
+/** Whether the object has the service of another application, which can still be called. */
+function servesAnother(object: object, property: symbol, service: FairLockService): boolean {
+  try {
+    const present = Reflect.get(object, property) as Partial<FairLockService> | undefined;
+    return present !== service && present?.isClosed === false;
+  } catch {
+    return false; // a proxy
+  }
 }
 
 /** Whether the object has the service now. */

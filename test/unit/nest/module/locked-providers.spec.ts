@@ -74,6 +74,43 @@ describe('a decorated object that a provider hands out is locked', () => {
     }
   });
 
+  test('by the first of two applications at one time: the second is refused, until the first has closed', async () => {
+    const orders = new Orders(held);
+    const provider = { provide: 'orders', useValue: orders };
+    const { module: first, locks: service } = await nestWith([provider]);
+    locks = service;
+    await expect(nestWith([{ provide: 'both', useValue: [orders] }])).rejects.toMatchObject({
+      code: 'CONFIGURATION',
+      details: expect.stringContaining(
+        'Orders.pay is locked by @FairLocked, and the object that the provider both hands out is also handed out in another application',
+      ) as string,
+    });
+    expect(await orders.pay('7')).toBe('order:7');
+    await first.close();
+    const { module: second, locks: next } = await nestWith([provider]);
+    locks = next;
+    expect(await orders.pay('7')).toBe('order:7');
+    await second.close();
+  });
+
+  test('by the application whose Nest made it, if another hands it out as well', async () => {
+    class Made {
+      @FairLocked('made')
+      async key(): Promise<string | undefined> {
+        return held();
+      }
+    }
+    Injectable()(Made);
+    const { module, locks: service } = await nestWith([Made]);
+    locks = service;
+    const made = module.get(Made);
+    await expect(nestWith([{ provide: 'made', useFactory: () => made }])).rejects.toThrow(
+      LockConfigurationError,
+    );
+    expect(await made.key()).toBe('made');
+    await module.close();
+  });
+
   test.each([
     ['a frozen object', () => Object.freeze(new Orders())],
     ['a proxy that takes no property', () => new Proxy(new Orders(), { set: () => false })],
