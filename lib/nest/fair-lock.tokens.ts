@@ -21,9 +21,7 @@ serviceClasses.add(FairLockService);
  * @throws LockConfigurationError unless it is a text that is not empty
  */
 export function getFairLockToken(name: string = DEFAULT_NAME): InjectionToken<FairLockService> {
-  if (typeof name !== 'string' || name === '') {
-    refuseValue('The name of a FairLockModule registration', 'a non-empty string', name);
-  }
+  if (typeof name !== 'string' || name === '') refuseName(name);
   return `FairLockService:${name}`;
 }
 
@@ -40,9 +38,18 @@ export function tokensOf(name: string = DEFAULT_NAME): readonly [InjectionToken,
 /**
  * Injects the service of one registration.
  *
+ * @throws LockConfigurationError for a name that is given and is no text, or is empty
+ *
  * @example
  * constructor(@InjectFairLock('billing') private readonly locks: FairLockService) {}
  */
-export function InjectFairLock(name?: string): PropertyDecorator & ParameterDecorator {
+export function InjectFairLock(...given: [name?: string]): PropertyDecorator & ParameterDecorator {
+  const [name] = given;
+  // A constant that is missing, as in an import cycle, must not stand for the registration without a name.
+  if (given.length > 0 && name === undefined) refuseName(name);
   return Inject(getFairLockToken(name));
+}
+
+function refuseName(name: unknown): never {
+  refuseValue('The name of a FairLockModule registration', 'a non-empty string', name);
 }

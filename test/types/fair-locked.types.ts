@@ -177,6 +177,20 @@ export abstract class AcceptedGeneric<T extends { id: string }> {
 }
 
 export class RefusedKeys {
+  // @ts-expect-error a key that is undefined
+  @FairLocked(undefined) async undefinedKey() {}
+  // @ts-expect-error a key that is undefined, with options
+  @FairLocked(undefined, { waitTime: 5 }) async undefinedKeyWithOptions() {}
+  // @ts-expect-error a key that may be undefined
+  @FairLocked(process.env['LOCK_KEY']) async maybeUndefinedKey() {}
+  // @ts-expect-error a key of a list that may be undefined
+  @FairLocked(['a', process.env['LOCK_KEY']]) async maybeUndefinedInList() {}
+  // @ts-expect-error a key of an object that may be undefined
+  @FairLocked(['a', { key: process.env['LOCK_KEY'], permits: 2 }]) async maybeUndefinedInObject() {}
+  // @ts-expect-error a function that may make no key
+  @FairLocked(() => process.env['LOCK_KEY']) async functionWithoutKey() {}
+  // @ts-expect-error a registration that may be undefined
+  @FairLocked('a', { name: process.env['LOCK_NAME'] }) async maybeUndefinedName() {}
   // @ts-expect-error there is no argument 0
   @FairLocked('order:<0>') async noParameters() {}
   // @ts-expect-error there is no argument 1
@@ -388,6 +402,8 @@ export class RefusedOptions {
 export async function sharing(options: AcquireOptions): Promise<void> {
   await locks.withLock('a', () => undefined, { ...options, waitTime: 5 });
   await locks.withLock(['a', { key: 'b', permits: 2 }], () => undefined, { mode: 'read' });
+  // @ts-expect-error a key that may be undefined
+  FairLockInterceptor.for(process.env['LOCK_KEY']);
   FairLockInterceptor.for('a', { permits: 9, weight: (context) => context.getArgs().length });
   // @ts-expect-error a call reads, or takes permits
   await locks.acquire('a', { mode: 'read', permits: 2 });

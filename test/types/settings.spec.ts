@@ -20,7 +20,6 @@ const SETTINGS = {
 const FITS = [
   `@FairLocked() async m() {}`,
   `@FairLocked('a') async m() {}`,
-  `@FairLocked(undefined, { waitTime: 5 }) async m() {}`,
   `@FairLocked('a:<0>') async m(id: string) { return id; }`,
   `@FairLocked('a:<0.id>:<1>') async m(o: { id: string }, n: number) { return [o, n]; }`,
   `@FairLocked('a:<0.b.c>') async m(o: { b: { c: bigint } }) { return o; }`,

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { LockConfigurationError } from '../../core/errors/errors.js';
+import { LockConfigurationError, LockKeyError } from '../../core/errors/errors.js';
 
 /**
  * The name of a decorated method, `OrdersService.pay`, which is also its key if the decorator has none.
@@ -34,6 +34,37 @@ export function nameOfPlace(
     );
   }
   return name;
+}
+
+/** What makes a value undefined by accident, when a class is defined. */
+const CAUSES =
+  'A misspelt property, a variable of the environment that is not set, or two files that import each other leave it undefined.';
+
+/**
+ * Refuses a key, options, or the name of a registration that are given and undefined. A default in their place would lock something else
+ * than the partners of the method lock, without a word.
+ *
+ * @param given the arguments, as many as were written
+ * @param without what to write where no key is meant
+ * @throws LockKeyError, LockConfigurationError
+ */
+export function refuseUndefined(given: readonly unknown[], where: string, without: string): void {
+  const [key, options] = given;
+  if (given.length > 0 && key === undefined) {
+    const sentence = `${where}: the key is undefined, so it would not lock what others lock by that key. ${CAUSES} ${without}`;
+    throw new LockKeyError(sentence, { message: sentence });
+  }
+  if (given.length > 1 && options === undefined) {
+    throw new LockConfigurationError(
+      `${where}: the options are undefined, so none of them would apply. ${CAUSES} Without options, leave the argument out.`,
+    );
+  }
+  if (typeof options === 'object' && options !== null && 'name' in options && options.name === undefined) {
+    throw new LockConfigurationError(
+      `${where}: the name of the registration is undefined, so another one would lock. ${CAUSES} For the registration without a ` +
+        'name, leave it out.',
+    );
+  }
 }
 
 /** Refuses a call as a standard ECMAScript decorator, which gets a context object instead of a property name. */

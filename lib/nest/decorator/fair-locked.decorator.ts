@@ -4,7 +4,13 @@ import { requireOptions } from '../../core/options/refusals.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { shown } from '../../core/errors/text.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
-import { type FairLockedOptions, type LockedDecorator, type LockedKey } from './fair-locked.types.js';
+import { nameOfPlace, refuseUndefined } from './decorated-place.js';
+import {
+  type FairLockedOptions,
+  type LockedDecorator,
+  type LockedKey,
+  type WithoutKey,
+} from './fair-locked.types.js';
 import { LockedMethod } from './locked-method.js';
 import { keepIdentity } from './wrapper-identity.js';
 
@@ -38,10 +44,15 @@ import { keepIdentity } from './wrapper-identity.js';
  * @FairLocked('feed', { returns: 'observable' })
  * feed(): Observable<MessageEvent> { … }
  */
+export function FairLocked(): LockedDecorator<WithoutKey, FairLockedOptions>;
 export function FairLocked<
-  const Key extends LockedKey = LockedKey,
+  const Key extends LockedKey,
   const Options extends FairLockedOptions = FairLockedOptions,
->(key?: Key, options?: Options): LockedDecorator<Key, Options> {
+>(key: Key, options?: Options): LockedDecorator<Key, Options>;
+export function FairLocked(
+  ...given: [key?: LockedKey, options?: FairLockedOptions]
+): LockedDecorator<WithoutKey, FairLockedOptions> {
+  const [key, options] = given;
   refuseOptions(options);
   const token = getFairLockToken(options?.name);
   const decorate = (
@@ -50,14 +61,20 @@ export function FairLocked<
     descriptor: PropertyDescriptor | undefined,
   ): void => {
     const method: unknown = descriptor?.value;
-    const locked = new LockedMethod(target, property, method, key, options);
+    const where = nameOfPlace(target, property, method, given.length > 0);
+    refuseUndefined(
+      given,
+      `@FairLocked on ${where}`,
+      'For a lock by the name of the method, write @FairLocked().',
+    );
+    const locked = new LockedMethod(where, target, property, method, key, options);
     const wrapped = locked.wrapper();
     keepIdentity(method as object, wrapped);
     (descriptor as PropertyDescriptor).value = wrapped;
     LockedMethod.mark(target, property, locked);
     Inject(token)(target, locked.serviceProperty);
   };
-  return decorate as LockedDecorator<Key, Options>; // which of the two it is, is known where it is written
+  return decorate; // which of the two it is, is known where it is written
 }
 
 /** Without its parentheses, `@FairLocked` gets the class and the name of the method here, and would leave the method as it is. */

@@ -32,8 +32,8 @@ export interface OptionsOfDecorator {
    * function replaces the method: it is called with the same `this` and arguments, without the lock.
    */
   onTimeout?: 'skip' | Method | undefined;
-  /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
-  name?: string | undefined;
+  /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. `undefined` is refused. */
+  name?: string;
   /**
    * What the method returns; required if that is not a promise. `'observable'` is locked from subscription to completion, error or
    * unsubscription, `'iterable'` (an async generator) for the iteration.
@@ -79,7 +79,7 @@ export type LockedDecorator<Key, Options> = [KeyTextProblem<Key>] extends [never
   ? LockedMethodDecorator<Key, Options>
   : KeyTextProblem<Key>;
 
-type KeyTextProblem<Key> = Key extends Absent
+type KeyTextProblem<Key> = Key extends WithoutKey
   ? never
   : Key extends string
     ? TextProblem<Key>
@@ -93,8 +93,8 @@ type TemplateOf<Each> = Each extends string
     ? Key
     : never;
 
-/** A key that is written as `undefined`. Without `strictNullChecks` it would pass for a string. */
-type Absent = undefined;
+/** In place of the type of a key: there is none. Without `strictNullChecks` it would pass for a string. */
+export type WithoutKey = undefined;
 
 type ArgumentsOf<M extends Method> = M extends (...args: infer Args) => unknown ? Args : never;
 type ResultOf<M extends Method> = M extends (...args: never[]) => infer Result ? Result : never;
@@ -108,7 +108,7 @@ type AcceptedBy<F> = F extends (...args: infer Args) => unknown
     : [...Args, ...unknown[]]
   : unknown[];
 
-type KeyProblem<Key, Args extends readonly unknown[]> = Key extends Absent
+type KeyProblem<Key, Args extends readonly unknown[]> = Key extends WithoutKey
   ? void
   : Key extends string
     ? TemplateProblem<Key, Args>

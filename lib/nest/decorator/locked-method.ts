@@ -6,7 +6,6 @@ import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from 
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
-import { nameOfPlace } from './decorated-place.js';
 import { isHandler } from './nest-metadata.js';
 import { groupOf, type KeyPlace, METHOD_ARGUMENTS } from './key-template.js';
 import {
@@ -51,8 +50,6 @@ export class LockedMethod {
   readonly kind: MethodKind;
   /** The property into which Nest injects the service of the registration. A symbol, to stay out of keys, loops and JSON. */
   readonly serviceProperty: symbol;
-  /** `OrdersService.pay` */
-  readonly where: string;
   private readonly method: Callable;
   /** Whether it asks for a lock that others hold at the same time. */
   readonly shared: boolean;
@@ -63,13 +60,14 @@ export class LockedMethod {
 
   /** @throws LockKeyError or LockConfigurationError for a decorator that cannot work */
   constructor(
+    /** `OrdersService.pay` */
+    readonly where: string,
     target: object,
     property: string | symbol,
     method: unknown,
     key: LockedKey | undefined,
     { name = DEFAULT_NAME, returns, onTimeout, ...lockOptions }: FairLockedOptions = {},
   ) {
-    this.where = nameOfPlace(target, property, method, key !== undefined);
     if (onTimeout !== undefined && onTimeout !== 'skip' && typeof onTimeout !== 'function') {
       throw new LockConfigurationError(
         `@FairLocked on ${this.where}: onTimeout must be 'skip' or a function.`,

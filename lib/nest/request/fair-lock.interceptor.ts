@@ -22,6 +22,7 @@ import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { isCutOff, onClosed } from './closed-response.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
 import { HandlerRun } from './handler-run.js';
+import { refuseUndefined } from '../decorator/decorated-place.js';
 import { groupOf, HTTP_REQUEST, type KeyPlace } from '../decorator/key-template.js';
 import { acquireOptionsOf, keysOfCalls, type KeySource } from '../decorator/locked-keys.js';
 import { lockObservable } from '../decorator/locked-observable.js';
@@ -50,8 +51,8 @@ export type FairLockInterceptorOptions = Omit<CallOptions, OptionOfService> &
 
 /** The options that only the interceptor takes. */
 export interface OptionsOfInterceptor {
-  /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. */
-  name?: string | undefined;
+  /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. `undefined` is refused. */
+  name?: string;
   /**
    * Until when the lock is held. `'handler'` (default): until the handler has ended, a stream included. `'response'`, for HTTP: until
    * the response has also been sent, or its client has gone. A client may never read its response, so `maxHold` is then 60,000 by
@@ -79,10 +80,14 @@ export abstract class FairLockInterceptor implements NestInterceptor {
    * @throws LockKeyError or LockConfigurationError immediately for a malformed template or an option that does not exist;
    *   LockKeyError at the request if it finds no string, number, bigint or boolean
    */
-  static for(
-    key: RequestKey,
-    { name, until = 'handler', ...lockOptions }: FairLockInterceptorOptions = {},
-  ): Type<NestInterceptor> {
+  static for(key: RequestKey, options?: FairLockInterceptorOptions): Type<NestInterceptor>;
+  static for(...given: [key: RequestKey, options?: FairLockInterceptorOptions]): Type<NestInterceptor> {
+    const [key, { name, until = 'handler', ...lockOptions } = {}] = given;
+    refuseUndefined(
+      given.length > 0 ? given : [key],
+      'FairLockInterceptor.for',
+      "For one lock of all requests, write its name: 'carts'.",
+    );
     requireOptions(lockOptions, [...COMMON_OPTIONS, 'name', 'until'], 'FairLockInterceptor');
     const keysOf = keysOfCalls(key, lockOptions, HTTP_REQUEST, placeNamed('FairLockInterceptor'));
     const acquireOptions = acquireOptionsOf(lockOptions);

@@ -98,7 +98,8 @@ describe('@FairLocked', () => {
     (name) => {
       const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
       const { [name]: Minified } = { [name]: class {} };
-      const decorate = (key?: string) => Locked(key)(Minified!.prototype, 'run', { value: async () => {} });
+      const decorate = (...key: [string?]) =>
+        Locked(...key)(Minified!.prototype, 'run', { value: async () => {} });
       decorate('key');
       expect(warned).not.toHaveBeenCalled();
       decorate();

@@ -77,6 +77,8 @@ const MISTAKES: Record<string, () => Promise<unknown>> = {
       yield 1;
     }),
   'A stream that is not declared': () => call(async (orders) => orders.feed()),
+  'A key that is undefined': async () =>
+    Locked(undefined)(OrdersService.prototype, 'pay', { value: async () => {} }),
   'A value that makes no key': () => call((orders) => orders.pay({ id: '42' })),
   'A static method, an accessor or a class': () => decorate(OrdersService, 'pay', async () => {}),
   'Decorators of the ECMAScript standard': async () =>

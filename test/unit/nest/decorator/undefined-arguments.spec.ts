@@ -1,0 +1,79 @@
+/** What is undefined by accident, as in an import cycle or without a variable of the environment. */
+import {
+  FairLockInterceptor,
+  InjectFairLock,
+  LockConfigurationError,
+  type LockKeyError,
+} from 'nestjs-fair-lock';
+import { Locked } from '../nest.js';
+
+class Orders {
+  async pay(): Promise<void> {}
+}
+
+/** Decorates `Orders.pay` as the compiler would, with as many arguments. */
+function decorate(...given: [key?: unknown, options?: object]): void {
+  Locked(...given)(Orders.prototype, 'pay', { value: async () => {} });
+}
+
+const intercept = FairLockInterceptor.for as (...given: unknown[]) => unknown;
+
+const MISTAKES: Record<string, readonly [() => unknown, RegExp]> = {
+  'the key of a decorator': [
+    () => decorate(undefined),
+    /^@FairLocked on Orders\.pay: the key is undefined, so /,
+  ],
+  'its key beside options': [
+    () => decorate(undefined, {}),
+    /^@FairLocked on Orders\.pay: the key is undefined, so /,
+  ],
+  'a key of its list': [() => decorate(['a', undefined]), /^The lock key of Orders\.pay is undefined/],
+  'a key of an object': [
+    () => decorate([{ key: undefined, permits: 2 }]),
+    /^The lock key of Orders\.pay is undefined/,
+  ],
+  'the options of a decorator': [
+    () => decorate('a', undefined),
+    /^@FairLocked on Orders\.pay: the options are undefined, so /,
+  ],
+  'the registration of a decorator': [
+    () => decorate('a', { name: undefined }),
+    /^@FairLocked on Orders\.pay: the name of the registration is undefined, so /,
+  ],
+  'the key of an interceptor': [
+    () => intercept(undefined),
+    /^FairLockInterceptor\.for: the key is undefined, so /,
+  ],
+  'no key of an interceptor': [() => intercept(), /^FairLockInterceptor\.for: the key is undefined, so /],
+  'a key of its list, too': [() => intercept(['a', undefined]), /is undefined/],
+  'the options of an interceptor': [
+    () => intercept('a', undefined),
+    /^FairLockInterceptor\.for: the options are undefined, so /,
+  ],
+  'the registration of an interceptor': [
+    () => intercept('a', { name: undefined }),
+    /^FairLockInterceptor\.for: the name of the registration is undefined, so /,
+  ],
+  'the registration of an injected service': [
+    () => InjectFairLock(undefined),
+    /^The name of a FairLockModule registration must be a non-empty string; it is undefined\./,
+  ],
+};
+
+test.each(Object.entries(MISTAKES))(
+  '%s that is given and undefined is refused when the class is defined',
+  (_, [make, says]) => {
+    let refusal: unknown;
+    try {
+      make();
+    } catch (error) {
+      refusal = error;
+    }
+    expect((refusal as LockConfigurationError | LockKeyError | undefined)?.message).toMatch(says);
+  },
+);
+
+test('a decorator without arguments locks by the name of the method', () => {
+  expect(() => decorate()).not.toThrow();
+  expect(() => InjectFairLock()).not.toThrow();
+});
