@@ -134,21 +134,12 @@ export function requireObject(given: unknown): asserts given is object {
   }
 }
 
-/** The options as own properties, which alone are copied: a class may give them by getters, which stand in its prototype. */
+/** The options as own properties, which alone are copied: one that a class gives by a getter would silently mean its default. */
 export function withInherited<Options extends object>(given: Options): Options {
   const all = { ...given };
-  for (const name of [...Object.keys(CHECKS), ...BESIDE] as (keyof Options & string)[]) {
-    if (!Object.hasOwn(all, name) && isInherited(given, name)) all[name] = given[name];
-  }
+  for (const name of [...Object.keys(CHECKS), ...BESIDE] as (keyof Options & string)[])
+    if (name in given) all[name] = given[name];
   return all;
-}
-
-/** A method of that name is no option. */
-function isInherited(given: object, name: string): boolean {
-  if (!(name in given)) return false;
-  let owner = given;
-  while (!Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object;
-  return typeof Object.getOwnPropertyDescriptor(owner, name)?.value !== 'function';
 }
 
 /** The options that are set beside a factory, not in its result. */

@@ -49,7 +49,11 @@ test.each([
   ['calls give up', timeout.details, 'Calls give up (423)'],
   ['a lock was lost', new LockLostError('cart:7', 'its lease ran out').details, 'A lock was lost'],
   ['503 while deploying', body(new LockShuttingDownError('cart:7')), 'Answers with 503 while deploying'],
-  ['a lock stays held', 'The lock "cart:7" has been held for 1.5 s (Carts.add).', 'A lock stays held'],
+  [
+    'a lock stays held',
+    'The lock "cart:7" has been held for 1.5 s by web-2/1/Carts.add.',
+    'A lock stays held',
+  ],
   ['two workers ran one job', 'Error: job stalled more than allowable limit', 'Two workers ran one job'],
 ])('%s: who searches for what is printed finds its section', (_, printed, heading) => {
   const [code] = /"code":"\w+"/.exec(printed) ?? [];

@@ -1,16 +1,10 @@
-import {
-  checkOptions,
-  isConstant,
-  type AcquireOptions,
-  type CheckedOptions,
-} from '../options/acquire-options.js';
+import { checkOptions, type AcquireOptions, type CheckedOptions } from '../options/acquire-options.js';
 import type { Holds } from '../holds/holds.js';
 import { detached } from '../runtime/async-context.js';
 import { printAs } from '../runtime/printing.js';
 import { emit } from '../diagnostics/diagnostics.js';
 import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import type { FairLock } from '../holds/fair-lock.js';
-import { placeToWatch } from '../holds/forgotten-handle.js';
 import { Candidate, type LeadOptions, type Leadership, type LeadershipParts } from './leadership.js';
 import { namedGrant, type ForceReleaseOptions } from './force-release.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
@@ -111,15 +105,13 @@ export class FairLockService {
    * await lock.run(() => this.orders.pay(42, { fence: lock.token }));
    */
   async acquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock> {
-    const place = placeToWatch();
-    return await this.take(keys, this.newCall(options), place);
+    return await this.take(keys, this.newCall(options));
   }
 
   /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
   async tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock | undefined> {
-    const place = placeToWatch();
     try {
-      return await this.take(keys, this.newCall(options, true), place);
+      return await this.take(keys, this.newCall(options, true));
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -220,7 +212,7 @@ export class FairLockService {
   }
 
   /** Waits for the keys of a call without a section. A lock that ended before its caller could have it is released here. */
-  private async take(keys: LockKeys, call: Call, place: string | undefined): Promise<LockHandle> {
+  private async take(keys: LockKeys, call: Call): Promise<LockHandle> {
     const lock = new LockHandle(call, await this.parts.acquirer.take(keys, call));
     try {
       this.requireHeld(lock);
@@ -228,7 +220,7 @@ export class FairLockService {
       await lock.release();
       throw error;
     }
-    return lock.begin(place);
+    return lock.begin();
   }
 
   /** @throws LockShuttingDownError, LockLostError if the lock has ended that its caller does not have yet: a close releases it */
@@ -241,7 +233,8 @@ export class FairLockService {
     let checked = this.checked.get(options);
     if (!checked) {
       checked = checkOptions(options, this.parts.defaults);
-      if (isConstant(options)) this.checked.set(options, checked);
+      // Those of a decorator.
+      if (Object.isFrozen(options)) this.checked.set(options, checked);
     }
     return new Call(checked, isTry);
   }

@@ -4,7 +4,6 @@ import { endInReverse, Hold } from './hold.js';
 import { runInScope, scopeOfFlow } from '../runtime/async-context.js';
 import { printAs } from '../runtime/printing.js';
 import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
-import { unwatchHandle, watchHandle } from './forgotten-handle.js';
 import { LockNotHeldError, type LockLostError } from '../errors/errors.js';
 import type { FairLock } from './fair-lock.js';
 import type { CheckedOptions } from '../options/acquire-options.js';
@@ -21,7 +20,6 @@ export class LockHandle implements FairLock {
   /** Emptied by the release. */
   private readonly inside: Inside = { lock: this };
   private releasing = DONE;
-  private watched = false;
   /** Why it was lost before its release. A later loss of the lease concerns only the remaining holds. */
   private lostBeforeRelease: LockLostError | undefined;
 
@@ -110,7 +108,6 @@ export class LockHandle implements FairLock {
     const lost = this.lostError;
     if (!this.open) return this.releasing;
     this.inside.lock = undefined;
-    if (this.watched) unwatchHandle(this);
     this.lostBeforeRelease = lost;
     const { ownSignal } = this;
     if (ownSignal) for (const { grant } of this.holds) unfollow(grant.lease.signal, ownSignal);
@@ -132,9 +129,8 @@ export class LockHandle implements FairLock {
     return this.release();
   }
 
-  /** Publishes the beginning of the holds, and watches the handle. Not for a handle with a section: `run` does that. */
-  begin(place: string | undefined): this {
-    this.watched = watchHandle(this, this.first.outermost, place);
+  /** Publishes the beginning of the holds. Not for a handle with a section: `run` does that. */
+  begin(): this {
     for (const { description } of this.holds) if (description) beginHold(description);
     return this;
   }

@@ -194,12 +194,6 @@ export function checkOptions(
   };
 }
 
-/** Whether the options read the same each time: a getter may return another signal for each call. */
-export function isConstant(options: AcquireOptions): boolean {
-  if (!Object.isFrozen(options) || Object.getPrototypeOf(options) !== Object.prototype) return false;
-  return Object.values(Object.getOwnPropertyDescriptors(options)).every((property) => 'value' in property);
-}
-
 /** @throws LockConfigurationError for a value outside the option's domain */
 function whole(option: NumberOption, value: unknown): number {
   return wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);

@@ -61,7 +61,8 @@ class SlowWarnings {
     emit({ type: 'slow-hold', key, lock: options.lock, heldFor });
     this.warn(
       `The lock ${quote(key)} has been held for ${duration(heldFor)} by ${this.nameOf(options)}.` +
-        ' inspect() shows the requests that are waiting for it. If the section is slow but not stuck, raise slowHold.',
+        ' inspect() shows the requests that are waiting for it. If the section is slow but not stuck, raise slowHold. The handle of an ' +
+        'acquire() that is never released keeps the lock until the process ends.',
       { key, label: options.label, token: grant.token, heldFor },
     );
   };

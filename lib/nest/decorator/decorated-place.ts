@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import { LockConfigurationError, LockKeyError } from '../../core/errors/errors.js';
 
 /**
@@ -25,12 +24,6 @@ export function nameOfPlace(
   if (!hasKey && className === '') {
     throw new LockConfigurationError(
       `@FairLocked on the method ${String(property)} of a class without a name: give the lock a key.`,
-    );
-  }
-  if (!hasKey && looksMinified(className)) {
-    new Logger('FairLock').warn(
-      `@FairLocked() without a key on ${name}: the key is made from the names of the class and the method, which a minifier ` +
-        'seems to have changed. Other classes, and other builds, may get the same key. Give the lock a key.',
     );
   }
   return name;
@@ -75,9 +68,4 @@ function refuseStandardDecorators(property: unknown): void {
       '"experimentalDecorators": true and "emitDecoratorMetadata": true in tsconfig.json, or the equivalent settings of your ' +
       'compiler (swc: legacyDecorator and decoratorMetadata).',
   );
-}
-
-/** Names as minifiers make them: `t`, `ab`, `a1`. */
-function looksMinified(className: string): boolean {
-  return /^(?:.{1,2}|[a-z_$][\w$]{0,2})$/.test(className);
 }

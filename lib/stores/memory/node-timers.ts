@@ -1,5 +1,4 @@
 import { detached } from '../../core/runtime/async-context.js';
-import { LARGEST_NUMBER } from '../../core/options/option-domains.js';
 import { type WaitTimers } from '../../core/port/wait.js';
 import { type TimedTask } from '../../core/runtime/timers.js';
 
@@ -15,9 +14,7 @@ export class NodeTimers implements WaitTimers {
     // The clock decides, not the timer: Node's may fire up to 1 ms early.
     const left = due - performance.now();
     if (left <= 0) return task.onDue();
-    // A time beyond Node's longest timer is reached in several steps.
-    const delay = Math.min(Math.ceil(left), LARGEST_NUMBER);
-    const timer = detached(() => setTimeout(() => this.schedule(task, due), delay));
+    const timer = detached(() => setTimeout(() => this.schedule(task, due), Math.ceil(left)));
     if (!this.keepAlive) timer.unref();
     this.timers.set(task, timer);
   }

@@ -321,7 +321,7 @@ export function describeProbe(timers: FakeTimers): void {
       const held = await locks.hold('order:42');
       const outcome = orders.pay('42').catch((error: unknown) => error);
       await locks.waitForLine('order:42', 1);
-      await timers.advanceTimersByTimeAsync(29_999);
+      await timers.advanceTimersByTimeAsync(44_999);
       await locks.waitForLine('order:42', 1);
       await timers.advanceTimersByTimeAsync(1);
       expect(await outcome).toBeInstanceOf(LockTimeoutError);

@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { LockLostError, LockNotHeldError } from '../../../../lib/core/errors/errors.js';
 import { block, deferred, eventually, SOON } from '../../../support/waiting.js';
 import { bench, leftovers, NOTHING, rejection, settle, type Bench } from '../support.js';
@@ -234,38 +232,6 @@ describe('withLock', () => {
     });
     await b.service.withLock('k', () => b.store.lose('k'));
     await (await b.service.acquire('k')).release();
-  });
-});
-
-describe('a handle that is garbage-collected', () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-
-  it('without a release causes one warning, with the place of its call, unless its hold ends on its own', async () => {
-    const { service, store, warnings } = b;
-    const kept = await service.acquire('kept');
-    const forget = async (): Promise<void> => {
-      await (await service.acquire('released')).release();
-      await service.acquire('fixed', { leaseTime: 60_000 });
-      await service.acquire('bounded', { maxHold: 60_000 });
-      await service.acquire('lost');
-      store.lose('lost');
-      await service.acquire('forgotten');
-      await service.tryAcquire('tried');
-    };
-    await forget();
-    await eventually(() => (collect(), warnings.length === 3), SOON, 'the warnings');
-    expect(warnings.slice(1).sort()).toEqual(
-      ['forgotten', 'tried'].map((key): unknown =>
-        expect.stringMatching(
-          `^The handle of the lock "${key}" was garbage-collected before its release: .* It was taken at .*fair-lock\\.spec\\.ts:\\d+:\\d+\\)?\\. Use withLock,`,
-        ),
-      ),
-    );
-    await kept.release();
-    // Their handles are gone, so only a close gives them back.
-    await b.engine.close();
-    b = bench();
   });
 });
 

@@ -1,7 +1,6 @@
 import 'reflect-metadata';
 import { types } from 'node:util';
-import { jest } from '@jest/globals';
-import { applyDecorators, Controller, Get, Injectable, Logger, SetMetadata } from '@nestjs/common';
+import { applyDecorators, Controller, Get, Injectable, SetMetadata } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import {
   FairLocked,
@@ -92,21 +91,6 @@ describe('@FairLocked', () => {
     expect(decorate).toThrow(LockConfigurationError);
     expect(decorate).toThrow('"experimentalDecorators": true');
   });
-
-  test.each(['t', 'ab', 'a1', '_a'])(
-    'without a key warns of a minifier where the class is named %s',
-    (name) => {
-      const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
-      const { [name]: Minified } = { [name]: class {} };
-      const decorate = (...key: [string?]) =>
-        Locked(...key)(Minified!.prototype, 'run', { value: async () => {} });
-      decorate('key');
-      expect(warned).not.toHaveBeenCalled();
-      decorate();
-      expect(warned).toHaveBeenCalledWith(expect.stringContaining(`on ${name}.run`));
-      warned.mockRestore();
-    },
-  );
 
   test('stays out of the keys and the JSON of its instance', async () => {
     @Injectable()
