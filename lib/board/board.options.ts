@@ -57,5 +57,5 @@ export function checkBoardOptions(options: FairLockBoardOptions): void {
 }
 
 function refuse(sentence: string): never {
-  throw new LockConfigurationError(withPage(sentence, 'observability'));
+  throw new LockConfigurationError(withPage(sentence, 'observability#the-board'));
 }

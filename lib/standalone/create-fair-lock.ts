@@ -42,7 +42,9 @@ export async function createFairLock(
   const resolved = resolveOptions(options);
   const advice = adviseOn(resolved);
   if (advice !== undefined) debug(advice);
-  const store = createStore(resolved, (message) => warn(withPage(message, 'redis-setup')));
+  const store = createStore(resolved, (message) =>
+    warn(withPage(message, 'troubleshooting#warnings-at-the-start')),
+  );
   const engine = new LockEngine(store, engineOptions(resolved, warn));
   await engine.start();
   const close = (): Promise<void> => shutDown(engine);

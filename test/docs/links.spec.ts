@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { pages, ROOT, textOf } from './pages.js';
@@ -26,6 +27,8 @@ function anchorsOf(page: string): string[] {
   });
 }
 
+const { files: packed } = JSON.parse(textOf('package.json')) as { files: string[] };
+
 const links = pages().flatMap((page) => linksOf(page).map((link) => [page, link] as const));
 
 test.each(links)('%s links to %s, which exists', (page, link) => {
@@ -41,6 +44,27 @@ test.each(named)('%s names %s, which exists', (_, path) => {
   expect(existsSync(join(ROOT, path))).toBe(true);
 });
 
+/** Headings that messages lead to: those of core/errors/pages.ts, and those in the text of a message. */
+const inMessages = execFileSync('git', ['ls-files', 'lib'], { cwd: ROOT, encoding: 'utf8' })
+  .split('\n')
+  .filter((file) => file.endsWith('.ts'))
+  .flatMap((file) => [
+    ...textOf(file).matchAll(
+      /'docs\/([\w/-]+)\.md#([\w-]+)'|fair-lock\/docs\/([\w/-]+)\.md#([\w-]+)|'([\w/-]+)#([\w-]+)'/g,
+    ),
+  ])
+  .map((match) => match.slice(1).filter((part) => part !== undefined) as [string, string]);
+
+test('messages lead to headings', () => expect(inMessages.length).toBeGreaterThan(20));
+
+test.each(inMessages)(
+  'a message leads to docs/%s.md, which is packed, and has the heading %s',
+  (page, anchor) => {
+    expect(packed).toContain(`docs/${page}.md`);
+    expect(anchorsOf(`docs/${page}.md`)).toContain(anchor);
+  },
+);
+
 /** As `core/engine/acquirer.ts` or `stores/redis/view/`. */
 const paths = [...textOf('docs/architecture.md').matchAll(/`([\w.-]+\/[\w./-]*)`/g)].map(
   ([, path = '']) => path,
@@ -51,7 +75,6 @@ test.each([...new Set(paths)])('docs/architecture.md names %s, which exists', (p
 });
 
 /** npm shows the README with the links of the repository; other pages of the package have nothing around them. */
-const { files: packed } = JSON.parse(textOf('package.json')) as { files: string[] };
 const linksInPackage = links.filter(([page]) => packed.includes(page));
 
 test.each(linksInPackage)('%s, which is packed, links to %s, which is packed too', (page, link) => {

@@ -13,7 +13,7 @@ const PAGE = 'docs/troubleshooting.md';
 /** The parts of a printed line that are the same each time: without level, names, numbers and methods. */
 const partsOf = (line: string): string[] =>
   line
-    .replace(/^(WARN|ERROR) \[\w+\] /, '')
+    .replace(/^(WARN|ERROR) \[\w+\] | See nestjs-fair-lock\S+$/g, '')
     .split(
       /"[^"]*"|\([^)]*\)|(?:, held by )?\S+\/\d+\/\S+|\b[A-Z]\w+\.[a-z]\w+\b|[\d.]+(?: m?s\b)?|[:.] (?:evalsha)?/,
     )

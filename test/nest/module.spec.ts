@@ -269,11 +269,11 @@ describe('FairLockModule', () => {
       /^The options are a Promise: use .*forRootAsync/,
     ],
     ['an address', 'redis://:secret@redis', /^The options must be an object; they are an address/],
-    ['a number', 3, /^The options must be an object; they are 3\. See nestjs-fair-lock\/docs\/errors\.md\.$/],
+    ['a number', 3, /^The options must be an object; they are 3\. See nestjs-fair-lock\/docs\/errors\.md#codes\.$/],
     [
       'null',
       null,
-      /^The options must be an object; they are null\. See nestjs-fair-lock\/docs\/errors\.md\.$/,
+      /^The options must be an object; they are null\. See nestjs-fair-lock\/docs\/errors\.md#codes\.$/,
     ],
   ])('refuses %s in place of the options, and does not take the defaults', (_, options, sentence) => {
     const given = options as unknown as FairLockModuleOptions;
@@ -317,7 +317,7 @@ describe('FairLockModule', () => {
     await module.init();
     expect(recorder.debugged).toEqual([
       expect.stringMatching(
-        /^\[FairLock:billing\] waitTime \(20000 ms\) does not exceed .* \(40000 ms\).* See nestjs-fair-lock\/docs\/times\.md\.$/,
+        /^\[FairLock:billing\] waitTime \(20000 ms\) does not exceed .* \(40000 ms\).* See nestjs-fair-lock\/docs\/times\.md#how-long-a-call-waits\.$/,
       ),
     ]);
     expect(recorder.lines).toEqual([]);

@@ -185,12 +185,9 @@ export class Candidate implements Leadership, TimedTask {
   /** The first try of everybody begins an interval and returns: then each process leads in turn, and the job runs in all of them. */
   private warnOfReturn(ran: number): void {
     this.warn(
-      withPage(
-        `The section of the leader ${quote(this.key)} returned after ${duration(ran)}, so this process has resigned for good, and the next ` +
-          'one leads. Work that the section started but did not await, such as an interval, continues here, and soon in every process: end ' +
-          'the section only when lock.signal aborts. For work that finishes, use withLock.',
-        'locking',
-      ),
+      `The section of the leader ${quote(this.key)} returned after ${duration(ran)}, so this process has resigned for good, and the next ` +
+        'one leads. Work that the section started but did not await, such as an interval, continues here, and soon in every process: end ' +
+        'the section only when lock.signal aborts. For work that finishes, use withLock.',
     );
   }
 
@@ -218,7 +215,8 @@ export class Candidate implements Leadership, TimedTask {
 
   private warn(message: string, error?: unknown): void {
     const cause = error === undefined ? {} : { error };
-    this.parts.defaults.onWarning(message, { key: this.key, label: this.options.label, ...cause });
+    const line = withPage(message, 'recipes/leader#what-the-log-says');
+    this.parts.defaults.onWarning(line, { key: this.key, label: this.options.label, ...cause });
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { withPage } from '../errors/pages.js';
 import { withSafeWarnings, type EngineDefaults } from '../options/acquire-options.js';
 import { Acquirer } from './acquirer.js';
 import { MixedKinds } from './mixed-kinds.js';
@@ -92,7 +93,9 @@ export class LockEngine implements ObservableEngine {
     try {
       await this.store.close();
     } catch (error) {
-      this.warn('The connection to the lock store failed to close.', { error });
+      this.warn(withPage('The connection to the lock store failed to close.', 'shutdown#shutdown'), {
+        error,
+      });
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { EngineDefaults } from '../options/acquire-options.js';
 import type { Target } from '../options/lock-keys.js';
+import { withPage } from '../errors/pages.js';
 import { quote } from '../errors/text.js';
 
 /** The number of keys with permits that are remembered. */
@@ -23,8 +24,11 @@ export class MixedKinds {
     found.warned = true;
     const asked = share ? "with mode: 'read'" : 'as a whole';
     this.warn(
-      `Some calls request permits of the lock ${quote(key)}, and one requests it ${asked}. They exclude each other: it waits until all permits ` +
-        'are returned, and the calls behind it wait for it. If you did not intend this, use permits in all calls, or use two keys.',
+      withPage(
+        `Some calls request permits of the lock ${quote(key)}, and one requests it ${asked}. They exclude each other: it waits until all permits ` +
+          'are returned, and the calls behind it wait for it. If you did not intend this, use permits in all calls, or use two keys.',
+        'sharing#kinds-exclude-each-other',
+      ),
       { key, label },
     );
   }

@@ -19,7 +19,7 @@ export class LockLostError extends FairLockError {
       details:
         `The lock ${quote(key)} was lost: ${why}. Another caller may hold it now, so the code that follows is not protected. ` +
         'Check the data that it wrote; writes that carry the fencing token can still be rejected.',
-      page: 'troubleshooting',
+      page: 'troubleshooting#a-lock-was-lost',
       status: 500,
     });
   }
@@ -33,6 +33,7 @@ export class LockNotHeldError extends FairLockError {
     super({
       message: 'The lock is not held.',
       details: `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.`,
+      page: 'errors#a-hold-used-after-its-end',
       status: 500,
     });
   }
@@ -94,7 +95,7 @@ export class LockKeyError extends FairLockError {
     details: string,
     { message = 'This call does not give its lock a usable key.', status = 500 }: KeyErrorOptions = {},
   ) {
-    super({ message, details, status });
+    super({ message, details, page: 'errors#a-value-that-makes-no-key', status });
   }
 }
 
@@ -132,7 +133,7 @@ export class LockStoreUnavailableError extends FairLockError {
     super({
       message: 'Locks are temporarily unavailable.',
       details,
-      page: 'troubleshooting',
+      page: 'troubleshooting#answers-with-503-redis',
       status: 503,
       retryAfter: 1,
       cause,
@@ -164,7 +165,7 @@ export class LockNotReplicatedError extends FairLockError {
           ? 'Redis did not report how many replicas have it'
           : `${replicas} of the required ${min} replicas confirmed it within ${timeout} ms`) +
         '. The request failed, and the caller does not hold the lock. Check the replicas, or lower replicas.min.',
-      page: 'troubleshooting',
+      page: 'troubleshooting#answers-with-503-replicas',
       status: 503,
       retryAfter: 1,
     });
@@ -183,6 +184,7 @@ export class LockProtocolError extends FairLockError {
     super({
       message: 'The lock is kept in a form that this version cannot read.',
       details,
+      page: 'troubleshooting#answers-with-503-versions',
       status: isOther ? 503 : 500,
       cause,
     });
@@ -195,7 +197,7 @@ export class LockConfigurationError extends FairLockError {
   readonly code = LockConfigurationError.code;
   /** @param message a sentence without a key, if `details` names one and a client could read it */
   constructor(details: string, message?: string) {
-    const sentence = withPage(details, 'errors');
+    const sentence = withPage(details, 'errors#codes');
     super({ message: message ?? sentence, details: sentence, status: 500 });
   }
 }
@@ -210,7 +212,7 @@ export class LockShuttingDownError extends FairLockError {
       details:
         `The application is shutting down: it no longer serves requests for the lock ${quote(key)}, ` +
         'and its holders should stop.',
-      page: 'shutdown',
+      page: 'troubleshooting#answers-with-503-while-deploying',
       status: 503,
       retryAfter: 1,
     });

@@ -39,7 +39,7 @@ interface ErrorFields {
   readonly message: string;
   /** For an operator. */
   readonly details: string;
-  /** The page that `details` leads to. Default: `errors`. */
+  /** The page that `details` leads to. Default: `errors#codes`. */
   readonly page?: Page;
   /** Of HTTP. */
   readonly status: number;
@@ -72,7 +72,7 @@ export abstract class FairLockError extends Error {
   readonly retryAfter: number | undefined;
 
   /** @internal */
-  protected constructor({ message, details, page = 'errors', status, retryAfter, cause }: ErrorFields) {
+  protected constructor({ message, details, page = 'errors#codes', status, retryAfter, cause }: ErrorFields) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
     this.details = withPage(details, page);

@@ -1,15 +1,40 @@
-/** The packed pages that messages lead to. */
+/** The headings of packed pages that messages lead to, each about what the message says. */
 export type Page =
-  | 'errors'
-  | 'locking'
-  | 'observability'
-  | 'redis-setup'
-  | 'shutdown'
-  | 'testing'
-  | 'times'
-  | 'troubleshooting';
+  | 'errors#a-hold-used-after-its-end'
+  | 'errors#a-value-that-makes-no-key'
+  | 'errors#an-override-without-a-decorator'
+  | 'errors#an-unhandled-rejection'
+  | 'errors#codes'
+  | 'observability#the-board'
+  | 'recipes/leader#what-the-log-says'
+  | 'redis-setup#a-proxy-in-front'
+  | 'replication#replicas'
+  | 'replication#servers-without-wait'
+  | 'replication#strict'
+  | 'service#acquire'
+  | 'sharing#kinds-exclude-each-other'
+  | 'shutdown#shutdown'
+  | 'times#how-long-a-call-waits'
+  | 'troubleshooting#a-lock-stays-held'
+  | 'troubleshooting#a-lock-was-lost'
+  | 'troubleshooting#answers-with-503-a-full-line'
+  | 'troubleshooting#answers-with-503-redis'
+  | 'troubleshooting#answers-with-503-replicas'
+  | 'troubleshooting#answers-with-503-versions'
+  | 'troubleshooting#answers-with-503-while-deploying'
+  | 'troubleshooting#calls-give-up-423'
+  | 'troubleshooting#redis-was-away'
+  | 'troubleshooting#warnings-at-the-start';
 
-/** `sentence`, and where to read on: a path below `node_modules`. A sentence that names a page keeps it. */
-export function withPage(sentence: string, page: Page): string {
-  return /\.md\.$/.test(sentence) ? sentence : `${sentence} See nestjs-fair-lock/docs/${page}.md.`;
+/** The end of a sentence that names a page. */
+const NAMES_PAGE = /\.md(?:#[\w-]+)?\.$/;
+
+/**
+ * `sentence`, and where to read on: a path below `node_modules`. A sentence that names a page keeps it.
+ *
+ * @param note comes before the page
+ */
+export function withPage(sentence: string, page: Page, note = ''): string {
+  if (NAMES_PAGE.test(sentence)) return sentence;
+  return `${sentence}${note} See nestjs-fair-lock/docs/${page.replace('#', '.md#')}.`;
 }

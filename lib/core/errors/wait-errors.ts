@@ -36,7 +36,7 @@ export class LockTimeoutError extends FairLockError {
           ? `The lock ${quote(key)} is busy${describeBlocker(blockedBy)}.`
           : `Gave up waiting for the lock ${quote(key)} after ${duration(waitTime)}${describeBlocker(blockedBy)}. ` +
             `The request has left the line. ${adviseOn(blockedBy)}`,
-      page: 'troubleshooting',
+      page: 'troubleshooting#calls-give-up-423',
       status: 423,
       retryAfter: Math.max(1, Math.ceil((blockedBy.keptFor ?? 0) / 1_000)),
     });
@@ -96,7 +96,7 @@ export class LockQueueFullError extends FairLockError {
       details:
         `The line for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} already waiting. ` +
         'Try again later, or raise maxQueue.',
-      page: 'troubleshooting',
+      page: 'troubleshooting#answers-with-503-a-full-line',
       status: 503,
       retryAfter: 1,
     });

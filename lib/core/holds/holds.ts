@@ -1,5 +1,6 @@
 import { emit, endHold } from '../diagnostics/diagnostics.js';
 import { LockShuttingDownError } from '../errors/errors.js';
+import { withPage } from '../errors/pages.js';
 import type { CheckedOptions, EngineDefaults } from '../options/acquire-options.js';
 import type { Grant } from '../port/lock-store.js';
 import type { Wait } from '../port/wait.js';
@@ -65,6 +66,7 @@ export class Holds {
 
   /** Tells the operator what happened to a hold. */
   warnOf({ grant, options }: Pick<Hold, 'grant' | 'options'>, message: string): void {
-    this.warn(message, { key: grant.key, token: grant.token, label: options.label });
+    const line = withPage(message, 'troubleshooting#a-lock-was-lost');
+    this.warn(line, { key: grant.key, token: grant.token, label: options.label });
   }
 }

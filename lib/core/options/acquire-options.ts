@@ -117,19 +117,29 @@ export const SKIPS = Symbol.for('nestjs-fair-lock:skips');
 const CALL_OPTIONS = [...COMMON_OPTIONS, 'signal', 'onQueued', 'label', 'group'] as const;
 
 /**
- * Every warning names a page. Catches errors of the logger: they must not cost a caller its lock, and nothing may throw out of a timer.
+ * Rounds the figures of the details. Catches errors of the logger: they must not cost a caller its lock, and nothing may throw out of a
+ * timer.
  */
 export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
   return {
     ...defaults,
     onWarning: (message, detail) => {
       try {
-        detached(() => defaults.onWarning(withPage(message, 'troubleshooting'), detail));
+        detached(() => defaults.onWarning(message, detail && rounded(detail)));
       } catch {
         // The logger itself failed, so there is no place to report it.
       }
     },
   };
+}
+
+/** The details of a warning, with whole milliseconds. */
+function rounded(detail: object): object {
+  const entries = Object.entries(detail).map(([name, value]: [string, unknown]) => [
+    name,
+    typeof value === 'number' ? Math.round(value) : value,
+  ]);
+  return Object.fromEntries(entries) as object;
 }
 
 /** The name under which metrics count locks that have no name. */
@@ -202,7 +212,7 @@ function whole(option: NumberOption, value: unknown): number {
 /** Catches errors of the callback, even an async one: they must not cost its caller the place in line, nor end the process. */
 function guarded(onQueued: (position: number) => void, defaults: EngineDefaults): (position: number) => void {
   const failed = (error: unknown): void =>
-    defaults.onWarning('onQueued threw; the request stays in line.', { error });
+    defaults.onWarning(withPage('onQueued threw; the request stays in line.', 'service#acquire'), { error });
   return (position) => {
     try {
       const returned: unknown = onQueued(position);

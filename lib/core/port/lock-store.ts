@@ -54,6 +54,12 @@ export interface LockStore {
   /** Who holds `key` and who waits. */
   inspect(key: string): Promise<LockSnapshot>;
 
+  /**
+   * Milliseconds since `moment` (monotonic) in which the server did not serve, in the last outage; absent where there is no server. For
+   * error texts.
+   */
+  awaySince?(moment: number): number;
+
   /** Whether the server can be reached right now; absent where there is none. Never rejects. */
   health?(): Promise<StoreHealth>;
 

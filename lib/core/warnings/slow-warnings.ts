@@ -7,6 +7,7 @@ import { emit } from '../diagnostics/diagnostics.js';
 import type { Observer } from '../query/observer.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
 import { TimeoutWarnings } from './timeout-warnings.js';
+import { withPage } from '../errors/pages.js';
 import { duration, printable, quote } from '../errors/text.js';
 import type { WaitingCall, Waits } from '../waits/waits.js';
 import type { Timers } from '../runtime/timers.js';
@@ -60,9 +61,12 @@ class SlowWarnings {
     if (grant.lease.state === 'lost') return;
     emit({ type: 'slow-hold', key, lock: options.lock, heldFor });
     this.warn(
-      `The lock ${quote(key)} has been held for ${duration(heldFor)} by ${this.nameOf(options)}.` +
-        ' inspect() shows the requests that are waiting for it. If the section is slow but not stuck, raise slowHold. The handle of an ' +
-        'acquire() that is never released keeps the lock until the process ends.',
+      withPage(
+        `The lock ${quote(key)} has been held for ${duration(heldFor)} by ${this.nameOf(options)}.` +
+          ' inspect() shows the requests that are waiting for it. If the section is slow but not stuck, raise slowHold. The handle of an ' +
+          'acquire() that is never released keeps the lock until the process ends.',
+        'troubleshooting#a-lock-stays-held',
+      ),
       { key, label: options.label, token: grant.token, heldFor },
     );
   };
@@ -78,10 +82,13 @@ class SlowWarnings {
     const ahead = index >= 0 ? index : place?.ahead;
     const { holder, kept } = snapshot ?? {};
     this.warn(
-      `A request for the lock ${quote(key)} by ${this.nameOf(options)} has waited for ${duration(waitingFor)}` +
-        (ahead === undefined ? '' : `, with ${ahead} ahead of it in line`) +
-        (holder ? `. The lock is currently held by ${printable(holder.who)}${since(holder.heldFor)}` : '') +
-        (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
+      withPage(
+        `A request for the lock ${quote(key)} by ${this.nameOf(options)} has waited for ${duration(waitingFor)}` +
+          (ahead === undefined ? '' : `, with ${ahead} ahead of it in line`) +
+          (holder ? `. The lock is currently held by ${printable(holder.who)}${since(holder.heldFor)}` : '') +
+          (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
+        'troubleshooting#calls-give-up-423',
+      ),
       { key, label: options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
     );
   }

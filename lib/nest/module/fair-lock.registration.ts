@@ -45,7 +45,7 @@ export class FairLockRegistration {
   createService(): FairLockService {
     const { options, logger } = this;
     const store = this.createStore(options, (message) =>
-      logger.warn(withPage(message + this.noteOnAddress, 'redis-setup')),
+      logger.warn(withPage(message, 'troubleshooting#warnings-at-the-start', this.noteOnAddress)),
     );
     this.store = store;
     this.engine = new LockEngine(
@@ -74,7 +74,7 @@ export class FairLockRegistration {
         withPage(
           `${override} overrides ${overridden.where}, which is locked by @FairLocked, but is not decorated: calls to it run without the lock. ` +
             'Decorate it as well, or call the overridden method from it.',
-          'errors',
+          'errors#an-override-without-a-decorator',
         ),
       );
     }

@@ -1,14 +1,22 @@
 import { ServerResponse, STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import { type Observable, throwError } from 'rxjs';
-import { FairLockError, type FairLockErrorBody } from '../../core/errors/errors.js';
+import {
+  FairLockError,
+  type FairLockErrorBody,
+  LockNotReplicatedError,
+  LockStoreUnavailableError,
+} from '../../core/errors/errors.js';
 import { grpcCallOf, grpcCodeOf } from './grpc-call.js';
+
+/** One line for each cause of an outage in this time (ms), however many requests it costs. */
+const PERIOD = 10_000;
 
 /**
  * Answers the errors of this library in the form of each transport. HTTP: status, `Retry-After` and a JSON body, on
  * Express and Fastify. gRPC: a status code. Other RPC and WebSocket: a {@link FairLockErrorBody} with `status: 'error'`. GraphQL: `extensions`.
- * It logs what an operator must know (a lost lock, an unreachable store, a bug) with its code and all details; a timeout, a
- * full line, a client that left and a request without a usable key are not logged.
+ * It logs what an operator must know (a lost lock, an unreachable store, a bug) with its code and all details, and an unreachable store at
+ * most once in 10 s for each cause; a timeout, a full line, a client that left and a request without a usable key are not logged.
  *
  * The module registers it for the application and its gateways, behind the application's own filters of
  * `useGlobalFilters` and `@UseFilters`, unless `FairLockModule.forRoot({ filter: false })` says otherwise. Nest gives no
@@ -24,9 +32,11 @@ import { grpcCallOf, grpcCodeOf } from './grpc-call.js';
 @Catch(FairLockError)
 export class FairLockFilter implements ExceptionFilter<FairLockError> {
   private readonly logger = new Logger(FairLockFilter.name);
+  /** When the last line about an outage was logged, by its cause, and how many answers had none since. */
+  private readonly outages = new Map<string, { readonly at: number; unsaid: number }>();
 
   catch(error: FairLockError, host: ArgumentsHost): Observable<never> | void {
-    if (mustBeLogged(error)) this.logger.error(`${error.code}: ${error.details}`, error.stack);
+    this.log(error);
     const body = bodyOf(error);
     switch (host.getType<string>()) {
       case 'http':
@@ -40,11 +50,26 @@ export class FairLockFilter implements ExceptionFilter<FairLockError> {
         throw error;
     }
   }
+
+  /** Bugs and lost locks, each; and that the store does not serve. All other errors are part of normal operation. */
+  private log(error: FairLockError): void {
+    const outage = outageOf(error);
+    if (outage === undefined && error.status !== 500) return;
+    const last = outage === undefined ? undefined : this.outages.get(outage);
+    if (last && performance.now() - last.at < PERIOD) {
+      last.unsaid += 1;
+      return;
+    }
+    if (outage !== undefined) this.outages.set(outage, { at: performance.now(), unsaid: 0 });
+    const more = last?.unsaid ? ` (and ${last.unsaid} more since the last such line)` : '';
+    this.logger.error(`${error.code}${more}: ${error.details}`, error.stack);
+  }
 }
 
-/** Bugs, lost locks, and a store that does not serve; all other errors are part of normal operation. */
-function mustBeLogged({ code, status }: FairLockError): boolean {
-  return status === 500 || code === 'STORE_UNAVAILABLE' || code === 'NOT_REPLICATED';
+/** Why the store does not serve; undefined for other errors. */
+function outageOf(error: FairLockError): string | undefined {
+  if (error instanceof LockStoreUnavailableError) return error.failure;
+  return error instanceof LockNotReplicatedError ? error.code : undefined;
 }
 
 /** Replaces a message that no client can use by the name of the status. */

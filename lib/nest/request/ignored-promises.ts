@@ -53,7 +53,10 @@ function logging(name: string | symbol, method: object): object {
 
 function log(where: string, error: unknown): void {
   if (!(error instanceof FairLockError)) throw error;
-  const line = withPage(`${where} failed, and its caller ignores that: ${error.details}`, 'errors');
+  const line = withPage(
+    `${where} failed, and its caller ignores that: ${error.details}`,
+    'errors#an-unhandled-rejection',
+  );
   const logger = new Logger('FairLock');
   // Every deployment refuses calls: nobody needs to look into it.
   if (error instanceof LockShuttingDownError) logger.debug(line);

@@ -9,6 +9,7 @@ import { Retry } from './commands/retry.js';
 import { toCommandFailure } from './server/server-failure.js';
 import { reportOnServer, type RequiredCommands } from './start-up/start-up-check.js';
 import { Subscriber, type SubscriberClient } from './connection/subscriber.js';
+import { Outages } from './server/outages.js';
 import { atMost } from './server/time-limit.js';
 
 interface StoreClientOptions {
@@ -31,6 +32,8 @@ interface FurtherConnection {
 /** One client of Redis: its connections, and what all stores do with them. */
 export class StoreClient {
   readonly connection: CommandConnection;
+  /** Since when, and for how long, the server did not serve. */
+  readonly outages: Outages;
   readonly subscriber: Subscriber;
   readonly retry: Retry;
   readonly timers = new Timers();
@@ -45,10 +48,11 @@ export class StoreClient {
   private readonly closeBegun = new Promise<void>((resolve) => (this.closeBegins = resolve));
 
   constructor(private readonly options: StoreClientOptions) {
-    const { commands, subscriptions, clientId, channels, commandTimeout } = options;
+    const { commands, subscriptions, clientId, channels, commandTimeout, onWarning } = options;
     const host = hostname().replace(/\s/g, '_');
     this.where = `${host}/${process.pid}`;
-    this.connection = new CommandConnection(commands, commandTimeout);
+    this.outages = new Outages(onWarning);
+    this.connection = new CommandConnection(commands, commandTimeout, this.outages);
     this.subscriber = new Subscriber(subscriptions, () => this.ping());
     void this.subscriber.add(channels + clientId);
     this.retry = new Retry(this.connection);
@@ -85,6 +89,7 @@ export class StoreClient {
       settled && atMost(Promise.race([settled(), this.closeBegun]), commandTimeout),
     ]);
     if (!this.closing) await reportOnServer(connection, subscriber, required, commandTimeout, onWarning);
+    this.outages.start(connection.ready);
   }
 
   /** Whether the client is closing and accepts no more requests. */

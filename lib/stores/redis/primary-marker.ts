@@ -1,4 +1,5 @@
 import { LockConfigurationError } from '../../core/errors/errors.js';
+import { withPage } from '../../core/errors/pages.js';
 import type { TimedTask, Timers } from '../../core/runtime/timers.js';
 import type { CommandLink } from '../redis-client/commands/link.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
@@ -91,7 +92,10 @@ export class PrimaryMarker implements TimedTask {
     this.refused =
       why === undefined
         ? undefined
-        : new LockConfigurationError(why, 'Locks are refused because of the option strict.');
+        : new LockConfigurationError(
+            withPage(why, 'replication#strict'),
+            'Locks are refused because of the option strict.',
+          );
     if (!this.refused) return;
     if (!before) this.onWarning(`No lock is granted: ${this.refused.details}`);
     this.onRefused?.(this.refused);
@@ -99,8 +103,11 @@ export class PrimaryMarker implements TimedTask {
 
   private warnOfWait(wait: number): void {
     this.onWarning(
-      `Strict mode: this Redis has just become the primary, or was never used by strict clients. It may not know every holder, so ` +
-        `it grants nothing for the next ${wait} ms (at most maxLease); locks that it knows are renewed and released as usual.`,
+      withPage(
+        `Strict mode: this Redis has just become the primary, or was never used by strict clients. It may not know every holder, so ` +
+          `it grants nothing for the next ${wait} ms (at most maxLease); locks that it knows are renewed and released as usual.`,
+        'replication#strict',
+      ),
     );
   }
 }

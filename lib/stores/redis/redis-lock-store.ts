@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { withPage } from '../../core/errors/pages.js';
 import { LockShuttingDownError, type FairLockError } from '../../core/errors/errors.js';
 import {
   MOST_SHOWN,
@@ -154,6 +155,10 @@ export class RedisLockStore implements LockStore {
     return true;
   }
 
+  awaySince(moment: number): number {
+    return this.client.outages.lastedSince(moment);
+  }
+
   health(): Promise<StoreHealth> {
     return this.client.health();
   }
@@ -174,6 +179,6 @@ export class RedisLockStore implements LockStore {
     const { connection, subscriber } = this.client;
     if (subscriber.counted !== false || connection.isCluster || this.hasWarned) return;
     this.hasWarned = true;
-    this.options.onWarning(UNCOUNTED);
+    this.options.onWarning(withPage(UNCOUNTED, 'redis-setup#a-proxy-in-front'));
   }
 }

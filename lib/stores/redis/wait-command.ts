@@ -1,4 +1,5 @@
 import { LockConfigurationError } from '../../core/errors/errors.js';
+import { withPage } from '../../core/errors/pages.js';
 import type { CommandLink } from '../redis-client/commands/link.js';
 
 export interface WaitOptions {
@@ -46,9 +47,12 @@ export class WaitCommand {
     const short = replicas < this.options.min;
     if (short && !this.warnedOfShortage) {
       this.options.onWarning(
-        `Redis has ${replicas} replica${replicas === 1 ? '' : 's'} that keep${replicas === 1 ? 's' : ''} up; the option ` +
-          `replicas requires ${this.options.min}. Requests for locks fail with NOT_REPLICATED and held locks are lost until ` +
-          'there are enough. Check the replicas and their links, or lower replicas.min.',
+        withPage(
+          `Redis has ${replicas} replica${replicas === 1 ? '' : 's'} that keep${replicas === 1 ? 's' : ''} up; the option ` +
+            `replicas requires ${this.options.min}. Requests for locks fail with NOT_REPLICATED and held locks are lost until ` +
+            'there are enough. Check the replicas and their links, or lower replicas.min.',
+          'replication#replicas',
+        ),
       );
     }
     this.warnedOfShortage = short;
@@ -60,8 +64,11 @@ export class WaitCommand {
     if (!/unknown command|NOPERM|not (allowed|supported|permitted)|unsupported|disabled|^ERR/i.test(message))
       return 'failed';
     this.refused = new LockConfigurationError(
-      'The option replicas needs the command WAIT, which this Redis refuses ' +
-        `(${message.split('\n', 1)[0]?.slice(0, 120)}). Permit it (+wait), use a Redis that has it, or remove the option.`,
+      withPage(
+        'The option replicas needs the command WAIT, which this Redis refuses ' +
+          `(${message.split('\n', 1)[0]?.slice(0, 120)}). Permit it (+wait), use a Redis that has it, or remove the option.`,
+        'replication#servers-without-wait',
+      ),
     );
     if (!this.warnedOfRefusal) this.options.onWarning(`No lock is granted: ${this.refused.details}`);
     this.warnedOfRefusal = true;

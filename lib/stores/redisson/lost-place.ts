@@ -17,6 +17,6 @@ export function warnOfLostPlace(
     `A request for the lock ${quote(key)} (${who}) lost its place after ${Math.round(call.waited)} ms and is at the end of the line now. ` +
       'Either its deadline in Redis had passed, which is how Redisson recognizes a dead waiter, or Redis lost the line. If it was the ' +
       `deadline: ${advice}If Java clients take most of the grants, deadlines fall behind; and the clocks of all hosts must agree (NTP). ` +
-      'The deadlines are explained in nestjs-fair-lock/docs/redisson.md.',
+      'The deadlines are explained in nestjs-fair-lock/docs/redisson.md#deadlines-why-the-order-can-change.',
   );
 }

@@ -131,6 +131,10 @@ export class RedissonLockStore implements LockStore {
     return holder !== undefined;
   }
 
+  awaySince(moment: number): number {
+    return this.client.outages.lastedSince(moment);
+  }
+
   health(): Promise<StoreHealth> {
     return this.client.health();
   }

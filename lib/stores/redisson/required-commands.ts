@@ -27,7 +27,7 @@ export const REQUIRED: RequiredCommands = {
     'ZREM KEY waiter',
     `PUBLISH redisson_lock__channel:${CHECK}:check 0`,
   ],
-  page: 'docs/redisson.md',
+  page: 'docs/redisson.md#on-the-wire',
   wrongClock:
     'Waiters have deadlines by the clocks of the hosts, in Java too: a host whose clock is ahead drops live waiters.',
 };

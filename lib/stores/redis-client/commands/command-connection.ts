@@ -14,6 +14,7 @@ import {
   toCommandFailure,
   type CommandFailure,
 } from '../server/server-failure.js';
+import { Outages } from '../server/outages.js';
 import { Signal } from '../server/time-limit.js';
 import { ScriptSender } from './script-sender.js';
 
@@ -40,6 +41,8 @@ export class CommandConnection implements CommandLink {
     private readonly connection: RedisConnection,
     /** Milliseconds within which a command must be answered. */
     private readonly timeout: number,
+    /** Hears whether the server serves. */
+    readonly outages = new Outages(() => undefined),
   ) {
     const { client } = connection;
     this.scripts = new ScriptSender(client, timeout, {
@@ -54,10 +57,13 @@ export class CommandConnection implements CommandLink {
         moved: () => this.onConnected?.(),
       });
     } else {
-      client.on('close', () => this.onClosed?.());
+      client.on('close', () => {
+        this.outages.broken();
+        this.onClosed?.();
+      });
     }
     client.on('ready', () => this.onReady());
-    client.on(client.isCluster ? 'node error' : 'error', (error: unknown) => (this.connectError = error));
+    client.on(client.isCluster ? 'node error' : 'error', (error: unknown) => this.notConnected(error));
   }
 
   get client(): Redis | Cluster {
@@ -100,7 +106,15 @@ export class CommandConnection implements CommandLink {
     await closeClient(this.client, limit);
   }
 
+  private notConnected(error: unknown): void {
+    this.connectError = error;
+    // A Cluster serves without some of its nodes, and a connection that breaks may be replaced immediately.
+    const failure = this.nodes || this.ready ? undefined : (refusedCredentials(error) ?? noConnection(error));
+    if (failure && !this.closed) this.outages.notConnected(failure);
+  }
+
   private onReady(): void {
+    this.outages.connected();
     this.suspected = false;
     this.connectError = undefined;
     this.readySince = performance.now();
@@ -111,6 +125,7 @@ export class CommandConnection implements CommandLink {
   private replied(): void {
     this.lastReply = performance.now();
     this.backOff.since = undefined;
+    this.outages.served();
     if (!this.failing) return;
     this.failing = false;
     emit({ type: 'store-recovery' });
@@ -142,6 +157,7 @@ export class CommandConnection implements CommandLink {
   private noted(failure: CommandFailure): CommandFailure {
     const paused = this.backOff.after(failure, this.ready);
     if (paused.failure === undefined) return paused;
+    if (!this.closed) this.outages.failed(paused);
     this.failing = true;
     emit({ type: 'store-failure', failure: paused.failure });
     return paused;

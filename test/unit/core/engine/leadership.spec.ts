@@ -181,7 +181,7 @@ describe('a section that throws', () => {
     expect(pauses).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
     expect(b.warnings).toHaveLength(begun.length);
     expect(b.warnings[2]).toBe(
-      'The section of the leader "k" threw: no paper. This process resigned. It rejoins the line in 4 s. See nestjs-fair-lock/docs/troubleshooting.md.',
+      'The section of the leader "k" threw: no paper. This process resigned. It rejoins the line in 4 s. See nestjs-fair-lock/docs/recipes/leader.md#what-the-log-says.',
     );
     expect(await b.store.held('k')).toBe(false);
   });

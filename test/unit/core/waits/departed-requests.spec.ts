@@ -40,7 +40,7 @@ describe('a request whose client disconnects', () => {
       message: 'The client went away while its request waited for the lock.',
       details:
         'The client went away while its request waited for the lock "k". The request has left the line. ' +
-        'See nestjs-fair-lock/docs/errors.md.',
+        'See nestjs-fair-lock/docs/errors.md#codes.',
       cause: new ClientGoneError(),
     });
     expect(await b.store.waiting('k')).toBe(1);

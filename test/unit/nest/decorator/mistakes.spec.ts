@@ -103,8 +103,8 @@ describe('The page "Mistakes and their errors"', () => {
       () => undefined,
       (error: unknown) => error as FairLockError,
     );
-    const [sentence = ''] = error?.details.split(' See nestjs-fair-lock/docs/errors.md.') ?? [];
-    expect(error?.details).toBe(withPage(sentence, 'errors'));
+    const [sentence = ''] = error?.details.split(/ See nestjs-fair-lock\/docs\/errors\.md#[\w-]+\.$/) ?? [];
+    expect(sentence).not.toBe(error?.details);
     expect((sections.get(heading) ?? '').replaceAll('\n', ' ')).toContain(sentence);
   });
 });
@@ -131,13 +131,13 @@ describe('An error', () => {
   it.each(ERRORS.map((error) => [error.code, error] as const))(
     'ends with the page to read, which is packed: %s',
     (_, { details }) => {
-      const page = / See nestjs-fair-lock\/(docs\/[\w-]+\.md)\.$/.exec(details)?.[1];
+      const page = / See nestjs-fair-lock\/(docs\/[\w-]+\.md)#[\w-]+\.$/.exec(details)?.[1];
       expect(packed).toContain(page);
     },
   );
 
   it('names a page only once', () => {
-    const sentence = withPage('withLock needs a function.', 'locking');
+    const sentence = withPage('withLock needs a function.', 'errors#codes');
     expect(new LockConfigurationError(sentence)).toMatchObject({ message: sentence, details: sentence });
   });
 

@@ -82,13 +82,15 @@ describe('the options', () => {
       return warned.mock.lastCall?.[0];
     };
     expect(warnings({})).toBe(
-      'Redis did not answer. Using redis://localhost:6379 because neither the redis option nor REDIS_URL is set. See nestjs-fair-lock/docs/redis-setup.md.',
+      'Redis did not answer. Using redis://localhost:6379 because neither the redis option nor REDIS_URL is set. See nestjs-fair-lock/docs/troubleshooting.md#warnings-at-the-start.',
     );
     expect(warnings({ redis: 'redis://h' })).toBe(
-      'Redis did not answer. See nestjs-fair-lock/docs/redis-setup.md.',
+      'Redis did not answer. See nestjs-fair-lock/docs/troubleshooting.md#warnings-at-the-start.',
     );
     process.env['REDIS_URL'] = 'redis://cache:6380';
-    expect(warnings({})).toBe('Redis did not answer. See nestjs-fair-lock/docs/redis-setup.md.');
+    expect(warnings({})).toBe(
+      'Redis did not answer. See nestjs-fair-lock/docs/troubleshooting.md#warnings-at-the-start.',
+    );
     warned.mockRestore();
   });
 

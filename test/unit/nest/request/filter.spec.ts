@@ -39,6 +39,24 @@ describe('the filter', () => {
     );
   };
 
+  test('logs an unreachable store once for each cause, not for each request, and each lost lock', () => {
+    const filter = new FairLockFilter();
+    const errors = [
+      ...Array.from({ length: 5 }, () => new LockStoreUnavailableError('unreachable', 'It is down.')),
+      new LockStoreUnavailableError('not-permitted', 'It refuses.'),
+      new LockLostError('a', 'why'),
+      new LockLostError('b', 'why'),
+    ];
+    for (const error of errors)
+      (filter.catch(error, host('rpc', {})) as Observable<never>).subscribe({ error: () => undefined });
+    expect(logged.mock.calls.map(([line]) => String(line).slice(0, 31))).toEqual([
+      'STORE_UNAVAILABLE: It is down. ',
+      'STORE_UNAVAILABLE: It refuses. ',
+      'LOST: The lock "a" was lost: wh',
+      'LOST: The lock "b" was lost: wh',
+    ]);
+  });
+
   test.each([
     [new LockTimeoutError('secret', 5, { holder: 'web-1/4711/Pay.pay' }), 423, 'WAIT_TIMEOUT', 1, false],
     [new LockQueueFullError('secret', 5), 503, 'QUEUE_FULL', 1, false],
