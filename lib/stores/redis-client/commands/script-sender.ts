@@ -1,6 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LinkedList, type Linked } from '../../../core/runtime/linked-list.js';
 import type { Script, ScriptRunner } from './script.js';
+import { after } from '../server/time-limit.js';
 
 /** The server does not know the script, so it did not run. The next time it is sent as text. */
 export class UnknownScript extends Error {}
@@ -117,10 +118,7 @@ export class ScriptSender implements ScriptRunner {
   }
 
   private arm(delay: number): void {
-    // In a process that stood still, timers run before the sockets are read, and a reply that is already there came in time. So read
-    // the sockets first.
-    this.timer = setTimeout(() => setImmediate(() => this.look()), Math.ceil(delay));
-    this.timer.unref();
+    this.timer = after(delay, () => this.look()).unref();
   }
 
   private look(): void {

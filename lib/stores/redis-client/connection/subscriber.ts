@@ -1,5 +1,5 @@
 import { closeClient, type Closable } from '../server/close-client.js';
-import { atMost, Signal, within } from '../server/time-limit.js';
+import { after, atMost, Signal, within } from '../server/time-limit.js';
 import { CONNECT_TIMEOUT } from './own-options.js';
 
 /** How long to wait before subscribing again after a refusal on a connection that is up, in ms. */
@@ -202,8 +202,8 @@ export class Subscriber {
 
   private rebuildAfter(delay: number): void {
     clearTimeout(this.retry);
-    // In a process that stood still, timers run before the sockets are read.
-    this.retry = setTimeout(() => setImmediate(() => this.up || this.rebuild()), delay);
-    this.retry.unref();
+    this.retry = after(delay, () => {
+      if (!this.up) this.rebuild();
+    }).unref();
   }
 }

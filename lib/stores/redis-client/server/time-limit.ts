@@ -1,12 +1,19 @@
 import { LARGEST_NUMBER } from '../../../core/options/option-domains.js';
 import { commandTimeout } from './server-failure.js';
 
-/** What `promise` resolves with, or undefined after `limit` ms (24.8 days, Node's longest timer, at the most). */
+/**
+ * Calls `late` after `limit` ms; after Node's longest timer if that is infinite. In a process that stood still, timers run before the sockets
+ * are read: what has arrived meanwhile comes first.
+ */
+export function after(limit: number, late: () => void): NodeJS.Timeout {
+  return setTimeout(() => setImmediate(late), Math.min(Math.ceil(limit), LARGEST_NUMBER));
+}
+
+/** What `promise` resolves with, or undefined after `limit` ms. */
 export async function atMost<T>(promise: Promise<T>, limit: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<undefined>((resolve) => {
-    // In a process that stood still, timers run before the sockets are read.
-    timer = setTimeout(() => setImmediate(resolve, undefined), Math.min(limit, LARGEST_NUMBER));
+    timer = after(limit, () => resolve(undefined));
   });
   try {
     return await Promise.race([promise, timeout]);
@@ -29,7 +36,7 @@ export async function within<T>(command: Promise<T>, limit: number): Promise<T> 
 export class Signal {
   private readonly waits = new Set<(happened: boolean) => void>();
 
-  /** Whether it happens within `limit` ms (24.8 days, Node's longest timer, at the most). */
+  /** Whether it happens within `limit` ms. */
   within(limit: number): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (happened: boolean): void => {
@@ -37,8 +44,7 @@ export class Signal {
         this.waits.delete(end);
         resolve(happened);
       };
-      // As above.
-      const timer = setTimeout(() => setImmediate(end, false), Math.min(limit, LARGEST_NUMBER)).unref();
+      const timer = after(limit, () => end(false)).unref();
       this.waits.add(end);
     });
   }
