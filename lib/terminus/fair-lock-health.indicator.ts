@@ -4,7 +4,7 @@ import { LockConfigurationError } from '../core/errors/errors.js';
 import { FairLockService } from '../core/engine/fair-lock-service.js';
 
 /**
- * Whether locks can be taken, for a readiness probe: `down` while Redis does not respond; `degraded` while the connection that receives
+ * Whether locks can be taken, for a readiness probe: `down`, with the reason, while they cannot; `degraded` while the connection that receives
  * grants is broken, because locks are then handed on late. Versions of Terminus without `degraded` show `up`, with the reason.
  *
  * Not for a liveness probe: a restart of the process does not repair Redis.
@@ -36,12 +36,11 @@ export class FairLockHealthIndicator {
       );
     }
     const indicator = this.indicators.check(key);
-    const { reachable, listening, problem } = await locks.health();
-    if (!reachable) return indicator.down({ message: problem ?? 'Redis does not respond.' });
+    const { reachable, listening, problem, failure } = await locks.health();
+    if (!reachable)
+      return indicator.down({ message: problem ?? 'Redis does not respond.', ...(failure && { failure }) });
     if (listening) return indicator.up();
-    const reason = {
-      message: problem ?? 'The connection that receives grants is broken; locks are handed on late.',
-    };
+    const reason = { message: 'The connection that receives grants is broken; locks are handed on late.' };
     return 'degraded' in indicator ? indicator.degraded(reason) : (indicator as Session<Key>).up(reason);
   }
 }

@@ -66,6 +66,19 @@ describe('a process that stood still reads what came meanwhile before it judges'
     await lock.release();
   });
 
+  test('a script that the server does not have yet is sent as text, with the whole time', async () => {
+    const { service } = await clients.start(server.url);
+    await admin.script('FLUSH');
+    const inspected = service.inspect('k');
+    const held = service.isLocked('k');
+    const asked = service.acquire('k');
+    await afterSending();
+    standStill(commandTimeout + 100);
+    await (await asked).release();
+    expect((await inspected).holders).toEqual([]);
+    expect(await held).toBe(false);
+  });
+
   test('a server that answered a check of its health counts as reachable', async () => {
     const { service } = await clients.start(server.url);
     const health = service.health();

@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { openConnection, openSubscription } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { LockMap } from '../../lib/stores/redis-client/lock-map.js';
 import { StoreClient } from '../../lib/stores/redis-client/store-client.js';
+import { requiredCommands } from '../../lib/stores/redis/required-commands.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { uniquePrefix } from '../support/redis.js';
 import { Replicas } from '../support/replicas.js';
@@ -50,6 +51,7 @@ describe('where scripts count no listener although messages arrive', () => {
       clientId,
       channels: 'uncounted:client:',
       commandTimeout: SOON,
+      required: requiredCommands('uncounted', ''),
       onWarning: () => undefined,
     });
     client.connect();

@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis';
 import { LockEngine } from '../../core/engine/lock-engine.js';
 import { type LockOverview } from '../../core/query/lock-overview.js';
-import { type LockStore } from '../../core/port/lock-store.js';
+import { type LockStore, type StoreHealth } from '../../core/port/lock-store.js';
 import { createStore } from '../../setup/store-factory.js';
 import { resolveOptions } from '../../setup/option-resolution.js';
 import { type Arguments } from './arguments.js';
@@ -41,6 +41,10 @@ export class Locks {
     const overview = await this.engine.service.query({ timeout, orphans });
     const self = this.store.peers?.self.clientId;
     return { ...overview, processes: overview.processes.filter(({ clientId }) => clientId !== self) };
+  }
+
+  health(): Promise<StoreHealth> {
+    return this.engine.service.health();
   }
 
   inspect(key: string) {

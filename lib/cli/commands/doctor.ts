@@ -3,6 +3,7 @@ import { type LockOverview } from '../../core/query/lock-overview.js';
 import { printable, quote } from '../../core/errors/text.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';
+import type { Locks } from '../call/locks.js';
 import { count } from '../call/text.js';
 import { NO_PROCESS, remarks } from './ls.js';
 
@@ -13,7 +14,13 @@ export const doctor: Command = async ({ locks, args, print }) => {
     unseen.push('Could not look for locks of dead processes: the Redis user lacks +scan.');
     return locks.query(args);
   });
-  const found = [...locks.warnings, ...unseen, ...orphans(overview), ...remarks(overview)];
+  const found = [
+    ...locks.warnings,
+    ...(await ailments(locks)),
+    ...unseen,
+    ...orphans(overview),
+    ...remarks(overview),
+  ];
   const { processes } = overview;
   if (args.json) print({ processes: processes.length, found });
   else {
@@ -22,6 +29,13 @@ export const doctor: Command = async ({ locks, args, print }) => {
   }
   return found.length === 0 ? EXIT.done : EXIT.trouble;
 };
+
+/** Why no lock can be taken, or only late. A warning at the start may have told what to do about it. */
+async function ailments(locks: Locks): Promise<string[]> {
+  const { reachable, listening, problem = 'Redis does not serve locks.' } = await locks.health();
+  if (!reachable) return [`No lock can be taken: ${problem}`];
+  return listening ? [] : ['Messages of Redis do not arrive, so locks are handed on late.'];
+}
 
 function processesText({ processes: { length }, silent }: LockOverview): string {
   if (length + silent.length === 0) return `Redis answers. ${NO_PROCESS}`;

@@ -173,8 +173,8 @@ export class FairLockService {
   }
 
   /**
-   * Whether locks can be taken at the moment; sends one command to Redis. For health checks; `nestjs-fair-lock/terminus` has an
-   * indicator. Never rejects.
+   * Whether locks can be taken at the moment: takes a lock of its own and gives it back, in one script. Takes `commandTimeout` at most, and
+   * `replicas.timeout`. For readiness checks; `nestjs-fair-lock/terminus` has an indicator. Never rejects.
    */
   health(): Promise<StoreHealth> {
     const { store } = this.parts;

@@ -1,3 +1,4 @@
+import type { StoreFailure } from '../errors/errors.js';
 import type { Share } from '../options/sharing.js';
 import type { Grant } from './request.js';
 import type { Peers } from './peers.js';
@@ -60,7 +61,7 @@ export interface LockStore {
    */
   awaySince?(moment: number): number;
 
-  /** Whether the server can be reached right now; absent where there is none. Never rejects. */
+  /** Whether locks can be taken right now; absent where there is no server. Never rejects. */
   health?(): Promise<StoreHealth>;
 
   /**
@@ -95,12 +96,14 @@ export interface KeptKeys {
 
 /** Whether a store can serve at the moment. */
 export interface StoreHealth {
-  /** A command is answered within `commandTimeout`. */
+  /** A free lock can be taken and given back: the server answered within `commandTimeout`, and refused none of the commands. */
   readonly reachable: boolean;
   /** Messages of grants arrive; otherwise locks are handed on late. */
   readonly listening: boolean;
-  /** What is wrong, in a sentence without keys, hosts or credentials. */
+  /** Why no lock can be taken, in a sentence without keys, hosts or credentials. */
   readonly problem?: string;
+  /** The same in a word, as in the `LockStoreUnavailableError` that a call fails with; absent if it fails with another error. */
+  readonly failure?: StoreFailure;
 }
 
 /** What `inspect` shows. Times are milliseconds. */

@@ -8,6 +8,7 @@ import type { RedisConnection } from './connection/redis-source.js';
 import { Retry } from './commands/retry.js';
 import { toCommandFailure } from './server/server-failure.js';
 import { reportOnServer, type RequiredCommands } from './start-up/start-up-check.js';
+import { tryLock } from './start-up/try-lock.js';
 import { Subscriber, type SubscriberClient } from './connection/subscriber.js';
 import { Outages } from './server/outages.js';
 import { atMost } from './server/time-limit.js';
@@ -20,6 +21,7 @@ interface StoreClientOptions {
   readonly channels: string;
   /** Milliseconds within which a command must be answered. */
   readonly commandTimeout: number;
+  readonly required: RequiredCommands;
   readonly onWarning: (message: string) => void;
 }
 
@@ -78,9 +80,9 @@ export class StoreClient {
    *
    * @param settled what else to wait for; it must not reject
    */
-  async start(required: RequiredCommands, settled?: () => Promise<unknown>): Promise<void> {
+  async start(settled?: () => Promise<unknown>): Promise<void> {
     const { connection, subscriber } = this;
-    const { commandTimeout, onWarning } = this.options;
+    const { commandTimeout, required, onWarning } = this.options;
     this.connect();
     await Promise.all([
       // `atMost` keeps a starting application alive until then.
@@ -111,14 +113,28 @@ export class StoreClient {
     }
   }
 
-  /** Whether the server answers in time, and whether messages are received. Never rejects. */
-  async health(): Promise<StoreHealth> {
+  /**
+   * Whether a lock can be taken and given back now, and whether messages are received. Never rejects.
+   *
+   * @param obstacle why none can be taken although the server answers, in a sentence for clients; it rejects as commands do
+   */
+  async health(obstacle?: () => Promise<string | undefined>): Promise<StoreHealth> {
     this.connect();
+    const { commandTimeout, required } = this.options;
+    const messages = this.subscriber.check(commandTimeout).catch(() => false);
+    const taken = (): Promise<unknown> => tryLock(this.connection.scripts, required);
     try {
-      return { reachable: true, listening: await this.subscriber.check(this.options.commandTimeout) };
+      const [, problem] = await Promise.all([
+        this.retry.until(taken, performance.now() + commandTimeout),
+        obstacle?.(),
+      ]);
+      const listening = await messages;
+      return problem === undefined
+        ? { reachable: true, listening }
+        : { reachable: false, listening, problem };
     } catch (error) {
-      const problem = toCommandFailure(error).error.message;
-      return { reachable: false, listening: this.subscriber.up, problem };
+      const { problem, failure } = toCommandFailure(error);
+      return { reachable: false, listening: this.subscriber.up, problem, ...(failure && { failure }) };
     }
   }
 

@@ -20,6 +20,8 @@ type Status = 'FREE' | 'STRICT' | 'GRANTS' | 'WAITS' | 'UNKNOWN';
 export class PrimaryMarker implements TimedTask {
   /** Why no request may be sent to this server; undefined: requests are allowed. */
   refused: LockConfigurationError | undefined;
+  /** Whether this server may not grant yet. */
+  private waits = false;
   private looked!: () => void;
   private readonly firstLook = new Promise<void>((resolve) => (this.looked = resolve));
 
@@ -42,6 +44,15 @@ export class PrimaryMarker implements TimedTask {
   /** Resolves when the marker was looked at for the first time. */
   settled(): Promise<void> {
     return this.firstLook;
+  }
+
+  /** Why this server grants nothing now, in a sentence for clients; undefined: it does, or did not say. Never rejects. */
+  async obstacle(): Promise<string | undefined> {
+    if (this.maxLease !== undefined) await this.look(false);
+    if (this.refused) return this.refused.message;
+    if (this.waits)
+      return 'Strict mode: this Redis has just become the primary, and grants nothing for at most maxLease.';
+    return undefined;
   }
 
   /** A new connection. */
@@ -89,6 +100,7 @@ export class PrimaryMarker implements TimedTask {
         `${JSON.stringify(this.fullKey)}: permit INFO and that key to this user, or remove the option.`,
     }[status as string];
     const before = this.refused;
+    this.waits = status === 'WAITS';
     this.refused =
       why === undefined
         ? undefined

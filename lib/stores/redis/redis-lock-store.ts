@@ -14,8 +14,11 @@ import {
 import type { Peers } from '../../core/port/peers.js';
 import type { Wait } from '../../core/port/wait.js';
 import { openConnection, openSubscription } from '../redis-client/connection/redis-source.js';
+import type { ScriptRunner } from '../redis-client/commands/script.js';
 import { CommandFailure } from '../redis-client/server/server-failure.js';
+import type { RequiredCommands } from '../redis-client/start-up/start-up-check.js';
 import { StoreClient } from '../redis-client/store-client.js';
+import { tryLock } from '../redis-client/start-up/try-lock.js';
 import { Commands } from './commands.js';
 import { Locks } from './locks.js';
 import { encodeName, namesInRedis } from './names.js';
@@ -42,6 +45,7 @@ export class RedisLockStore implements LockStore {
   private readonly replicas: Replicas | undefined;
   readonly peers: Peers;
   private readonly keyPrefix: string;
+  private readonly required: RequiredCommands;
   private hasWarned = false;
 
   constructor(private readonly options: RedisLockStoreOptions) {
@@ -53,6 +57,7 @@ export class RedisLockStore implements LockStore {
     checkOptions(options, this.keyPrefix, isCluster);
     const clientId = randomBytes(16).toString('hex');
     const fullPrefix = `${this.keyPrefix}${options.keyPrefix}:`;
+    this.required = requiredCommands(options.keyPrefix, this.keyPrefix);
     const channels = `${fullPrefix}client:`;
     const client = new StoreClient({
       commands,
@@ -60,6 +65,7 @@ export class RedisLockStore implements LockStore {
       clientId,
       channels,
       commandTimeout,
+      required: this.required,
       onWarning,
     });
     const { connection, subscriber, timers, where } = client;
@@ -108,8 +114,7 @@ export class RedisLockStore implements LockStore {
   }
 
   start(): Promise<void> {
-    const required = requiredCommands(this.options.keyPrefix, this.keyPrefix);
-    return this.client.start(required, () => Promise.all([this.marker.settled(), this.replicas?.settled()]));
+    return this.client.start(() => Promise.all([this.marker.settled(), this.replicas?.settled()]));
   }
 
   encode(key: string): string {
@@ -160,7 +165,10 @@ export class RedisLockStore implements LockStore {
   }
 
   health(): Promise<StoreHealth> {
-    return this.client.health();
+    const write = (runner: ScriptRunner): Promise<unknown> => tryLock(runner, this.required);
+    return this.client.health(
+      async () => (await this.marker.obstacle()) ?? (await this.replicas?.obstacle(write)),
+    );
   }
 
   close(): Promise<void> {

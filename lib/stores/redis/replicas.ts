@@ -87,6 +87,16 @@ export class Replicas {
     return this.wait.refused;
   }
 
+  /** Why no grant would be confirmed now, in a sentence for clients; undefined: it would. @throws CommandFailure */
+  async obstacle(write: (runner: ScriptRunner) => Promise<unknown>): Promise<string | undefined> {
+    const { min, timeout } = this.options;
+    const { enough, refusal, replicas } = await this.confirm(write, performance.now() + this.grantTimeout);
+    if (refusal) return 'The option replicas needs the command WAIT, which this Redis refuses.';
+    return enough
+      ? undefined
+      : `${replicas} of the required ${min} replicas confirmed a write within ${timeout} ms.`;
+  }
+
   connect(): void {
     this.connection.connect();
   }

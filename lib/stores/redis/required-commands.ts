@@ -38,6 +38,8 @@ export function requiredCommands(keyPrefix: string, clientPrefix: string): Requi
       'ZREVRANGE KEY 0 0',
       'ZREM KEY member',
       'ZREMRANGEBYSCORE KEY 0 0',
+    ],
+    messages: [
       `PUBSUB NUMSUB ${clientPrefix}${keyPrefix}:client:check`,
       `PUBLISH ${clientPrefix}${keyPrefix}:client:check ping`,
     ],

@@ -69,6 +69,7 @@ export class RedissonLockStore implements LockStore {
       clientId: this.uuid,
       channels: PEER_CHANNELS,
       commandTimeout,
+      required: REQUIRED,
       onWarning,
     });
     const { connection, subscriber, timers, where } = client;
@@ -89,7 +90,7 @@ export class RedissonLockStore implements LockStore {
   }
 
   start(): Promise<void> {
-    return this.client.start(REQUIRED);
+    return this.client.start();
   }
 
   encode(key: string): string {

@@ -25,8 +25,8 @@ export const REQUIRED: RequiredCommands = {
     'ZSCORE KEY waiter',
     'ZRANGE KEY 0 0',
     'ZREM KEY waiter',
-    `PUBLISH redisson_lock__channel:${CHECK}:check 0`,
   ],
+  messages: [`PUBLISH redisson_lock__channel:${CHECK}:check 0`],
   page: 'docs/redisson.md#on-the-wire',
   wrongClock:
     'Waiters have deadlines by the clocks of the hosts, in Java too: a host whose clock is ahead drops live waiters.',

@@ -109,6 +109,10 @@ export class ScriptSender implements ScriptRunner {
 
   private failed(call: Call, error: unknown): void {
     if (isUnknown(error) && !call.overdue) {
+      // The server has answered, perhaps long before this process could read it.
+      this.pending.delete(call);
+      call.since = performance.now();
+      this.pending.add(call);
       if (this.loading.has(call.script.sha1)) this.send(call);
       else void this.sendText(call);
       return;
@@ -142,8 +146,8 @@ function isUnknown(error: unknown): boolean {
 class Call implements Linked<Call> {
   previous: Call | undefined;
   next: Call | undefined;
-  /** When it was sent (monotonic ms). */
-  readonly since = performance.now();
+  /** When it was sent the last time (monotonic ms). */
+  since = performance.now();
   /** Whether its time limit has passed, so that its caller no longer waits. */
   overdue = false;
 

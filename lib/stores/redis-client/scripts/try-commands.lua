@@ -1,17 +1,12 @@
--- Tries commands as a script of the lock would run them, so that a client can report missing rights when it starts. Leaves no
--- data behind.
+-- Tries commands as a script of the lock would run them, so that a client can report missing rights when it starts.
 --
 -- KEYS  [1] a key that nothing else uses
 -- ARGV  commands with their arguments, separated by spaces; KEY stands for the key
 -- Returns { command, error, … } for each command that Redis refuses regardless of the data; other errors do not count
+--- include: try
 local refused = {}
 for _, command in ipairs(ARGV) do
-  local words = {}
-  for word in string.gmatch(command, '%S+') do
-    words[#words + 1] = word == 'KEY' and KEYS[1] or word
-  end
-  local reply = redis.pcall(unpack(words))
-  local message = type(reply) == 'table' and reply.err
+  local message = try(command)
   -- Up to 7.0: "can't run this command", "can't access at least one of the keys", "can't publish to the channel"; from 7.2
   -- on, and in Valkey: "ACL failure in script: …"; all: "Unknown command".
   if message and (string.find(message, 'ACL failure', 1, true)
@@ -21,4 +16,5 @@ for _, command in ipairs(ARGV) do
     refused[#refused + 1] = message
   end
 end
+clearAway()
 return refused

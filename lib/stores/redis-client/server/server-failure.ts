@@ -20,6 +20,8 @@ export class CommandFailure extends Error {
     readonly effect: Effect,
     readonly remedy: Remedy,
     readonly error: LockStoreUnavailableError | LockProtocolError,
+    /** What is wrong, in a sentence that a client may read: without keys, hosts or credentials. */
+    readonly problem: string = error.message,
   ) {
     super(error.details);
   }
@@ -42,7 +44,7 @@ export class CommandFailure extends Error {
   /** The same failure with an unknown effect, because an earlier copy of the command may have taken effect. */
   afterUnknown(): CommandFailure {
     if (this.effect === 'unknown') return this;
-    return new CommandFailure('unknown', this.remedy, this.error).after(this.retryAfter);
+    return new CommandFailure('unknown', this.remedy, this.error, this.problem).after(this.retryAfter);
   }
 }
 
@@ -150,13 +152,8 @@ export function toCommandFailure(cause: unknown): CommandFailure {
     if (pattern.test(message)) return unavailable(failure, effect, remedy, why, cause);
   }
   if (/^(ERR|-ERR|@user_script|user_script)/.test(message) || /script/i.test(message)) {
-    return unavailable(
-      'refused',
-      'unknown',
-      'operator',
-      `Redis rejected a script (${firstLine(message)})`,
-      cause,
-    );
+    const quoted = ` (${firstLine(message)})`;
+    return unavailable('refused', 'unknown', 'operator', 'Redis rejected a script', cause, quoted);
   }
   const why = 'the connection to Redis broke before the response arrived';
   return unavailable('unreachable', 'unknown', 'time', why, cause);
@@ -180,27 +177,31 @@ export function refusedCredentials(cause: unknown): CommandFailure | undefined {
 export function noConnection(cause: unknown): CommandFailure | undefined {
   const trouble = networkTrouble(cause);
   if (trouble === undefined) return undefined;
-  return unavailable('unreachable', 'none', 'time', `${NO_CONNECTION} (${trouble})`, cause);
+  return unavailable('unreachable', 'none', 'time', NO_CONNECTION, cause, ` (${trouble})`);
 }
 
 /** The failure of a client that has ended and will not reconnect: only a new client would. */
 export function clientEnded(cause: unknown, effect: Effect): CommandFailure {
   const reason = networkTrouble(cause) ?? 'its retryStrategy gave up, or it was disconnected';
-  const why = `the ioredis client has ended and does not reconnect (${reason}); correct its options and restart the application`;
-  return unavailable('unreachable', effect, 'operator', why, cause);
+  const why = 'the ioredis client has ended and does not reconnect';
+  const quoted = ` (${reason}); correct its options and restart the application`;
+  return unavailable('unreachable', effect, 'operator', why, cause, quoted);
 }
 
+/** @param quoted what follows `why` for operators alone: it may name a host */
 function unavailable(
   failure: StoreFailure,
   effect: Effect,
   remedy: Remedy,
   why: string,
   cause: unknown,
+  quoted = '',
 ): CommandFailure {
-  const reason = `Redis could not serve the lock: ${why}.`;
+  const could = 'Redis could not serve the lock: ';
+  const reason = `${could}${why}${quoted}.`;
   const text = `${reason} The lock was not taken.`;
   const error = new LockStoreUnavailableError(failure, text, plain(cause), reason);
-  return new CommandFailure(effect, remedy, error);
+  return new CommandFailure(effect, remedy, error, `${could}${why}.`);
 }
 
 /**
@@ -230,7 +231,7 @@ export function commandTimeout(deadline: number): CommandFailure {
   const reason = `Redis did not respond within ${deadline} ms (commandTimeout).`;
   const text = `${reason} The lock was not taken. Check the connection to Redis and its load.`;
   const error = new LockStoreUnavailableError('timeout', text, undefined, reason);
-  return new CommandFailure('unknown', 'time', error);
+  return new CommandFailure('unknown', 'time', error, reason);
 }
 
 /** ioredis attaches the command with its arguments to its errors; only the message is worth keeping. */

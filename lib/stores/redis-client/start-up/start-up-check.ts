@@ -14,8 +14,13 @@ export interface RequiredCommands {
   /** Pattern of the store's keys and of its channels, as in an ACL rule. */
   readonly keys: string;
   readonly channels: string;
-  /** Commands as the store's scripts run them; KEY stands for `key`. Together they leave nothing behind. */
+  /**
+   * Commands as the store's scripts run them; KEY stands for `key`. Together they leave nothing behind. The first that writes is one that a
+   * server refuses whose memory is full.
+   */
   readonly commands: readonly string[];
+  /** The same for messages: without them, locks are handed on late. */
+  readonly messages: readonly string[];
   /** The page that lists all rights. */
   readonly page: string;
   /** What a wrong clock does to the locks of the store, in a sentence; undefined: nothing. */
@@ -71,11 +76,11 @@ function aboutSilence({ connectError, client }: CommandConnection, limit: number
 /** Notes which rights of a rule the user lacks. Never rejects. */
 async function tryRights(
   { scripts, client }: CommandConnection,
-  { key, keys, channels, commands }: RequiredCommands,
+  { key, keys, channels, commands, messages }: RequiredCommands,
   missing: Set<string>,
 ): Promise<string[]> {
   const note = (error: unknown): void => noteRefusal(missing, error, keys);
-  const tried = scripts.run(TRY_COMMANDS, [key], commands).then((reply) => {
+  const tried = scripts.run(TRY_COMMANDS, [key], [...commands, ...messages]).then((reply) => {
     const refused = reply as string[];
     for (let i = 0; i + 1 < refused.length; i += 2) {
       missing.add(rightFor(refused[i]!, refused[i + 1]!, keys, channels));

@@ -1,0 +1,222 @@
+import { HealthIndicatorService, TerminusModule } from '@nestjs/terminus';
+import { Test } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { FairLockHealthIndicator } from 'nestjs-fair-lock/terminus';
+import type { LockStoreUnavailableError } from '../../lib/core/errors/errors.js';
+import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js';
+import { InProcessClients } from '../support/in-process-client.js';
+import { USUAL_TIMES } from '../support/history/lab.js';
+import { startStore } from '../support/redisson.js';
+import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { eventually, SOON } from '../support/waiting.js';
+import { runCli } from './cli/cli-process.js';
+
+const PREFIX = uniquePrefix();
+
+interface State {
+  /** Makes it so; what it returns ends it. */
+  readonly begin?: (server: RedisServer, admin: Redis) => Promise<unknown>;
+  readonly end?: (server: RedisServer, admin: Redis) => Promise<unknown>;
+  /** An ACL rule of the client's user, who may otherwise do everything. */
+  readonly user?: readonly string[];
+  /** What a call for a free lock fails with; undefined: it is served. */
+  readonly failure?: LockStoreUnavailableError['failure'];
+  readonly listening?: false;
+  /** What `doctor` prints, and its status. */
+  readonly doctor: readonly [number, RegExp];
+}
+
+const NO_LOCK = (why: string): readonly [number, RegExp] => [
+  1,
+  new RegExp(`^- No lock can be taken: Redis could not serve the lock: .*${why}`, 'm'),
+];
+
+/** What Redis can be like. All that speak of it must say the same. */
+const STATES: Readonly<Record<string, State>> = {
+  up: { doctor: [0, /^No problems found\.$/m] },
+  'a user without scripts': {
+    user: ['-eval', '-evalsha'],
+    failure: 'not-permitted',
+    doctor: NO_LOCK('lacks a permission'),
+  },
+  'a user without the keys': {
+    user: ['resetkeys', '~other:*'],
+    failure: 'not-permitted',
+    doctor: NO_LOCK('lacks a permission'),
+  },
+  'a user without a command': {
+    user: ['-hset'],
+    failure: 'not-permitted',
+    doctor: NO_LOCK('lacks a permission'),
+  },
+  // `doctor` asks processes by messages.
+  'a user who may not publish': { user: ['-publish'], listening: false, doctor: [4, /lacks .*\+publish/] },
+  full: {
+    begin: (_, admin) => admin.config('SET', 'maxmemory', '1'),
+    end: (_, admin) => admin.config('SET', 'maxmemory', '0'),
+    failure: 'out-of-memory',
+    doctor: NO_LOCK('out of memory'),
+  },
+  'with too few replicas to write': {
+    begin: (_, admin) => admin.config('SET', 'min-replicas-to-write', '1'),
+    end: (_, admin) => admin.config('SET', 'min-replicas-to-write', '0'),
+    failure: 'refused',
+    doctor: NO_LOCK('too few replicas'),
+  },
+  'a replica': {
+    begin: async (_, admin) => {
+      await admin.config('SET', 'replica-serve-stale-data', 'yes');
+      await admin.replicaof('127.0.0.1', '1');
+    },
+    end: (_, admin) => admin.replicaof('NO', 'ONE'),
+    failure: 'read-only',
+    doctor: NO_LOCK('read-only replica'),
+  },
+  silent: {
+    begin: (server) => server.kill('SIGSTOP'),
+    end: (server) => server.kill('SIGCONT'),
+    failure: 'timeout',
+    doctor: [4, /Redis did not respond within 1000 ms at startup/],
+  },
+  away: {
+    begin: (server) => server.kill('SIGKILL'),
+    failure: 'unreachable',
+    doctor: [4, /ECONNREFUSED/],
+  },
+  back: { begin: (server) => server.restart(), doctor: [0, /^No problems found\.$/m] },
+};
+
+describe('a call, health(), readiness and doctor say the same of a Redis that is', () => {
+  const clients = new InProcessClients(PREFIX);
+  let server: RedisServer;
+  let admin: Redis;
+  let locks: FairLockService;
+  let indicator: FairLockHealthIndicator;
+  beforeAll(async () => {
+    server = await startRedisServer();
+    admin = new Redis(server.url, { maxRetriesPerRequest: null });
+    admin.on('error', () => undefined); // it is killed on purpose
+    locks = (await clients.start(server.url)).service;
+    const module = await Test.createTestingModule({ imports: [TerminusModule] }).compile();
+    indicator = new FairLockHealthIndicator(module.get(HealthIndicatorService));
+  });
+  afterAll(async () => {
+    await clients.close();
+    admin.disconnect();
+    await server.stop();
+  });
+
+  test.each(Object.entries(STATES))('%s', async (name, { begin, end, user, failure, listening, doctor }) => {
+    const url = user ? await addUser(user) : server.url;
+    const service = user ? (await clients.start(url)).service : locks;
+    await begin?.(server, admin);
+    try {
+      const served = async (): Promise<boolean> => (await service.health()).listening;
+      if (failure === undefined && listening === undefined) await eventually(served, SOON, 'the connections');
+      const [call, health, readiness] = await Promise.all([
+        failureOf(service.withLock('free', () => undefined)),
+        service.health(),
+        indicator.check('locks', service),
+      ]);
+      const { status, out, err } = await runCli(url, 'doctor', '--prefix', PREFIX);
+      const what = health.problem ?? '';
+      expect({ call, health, readiness: readiness.locks, status }).toEqual({
+        call: failure,
+        health: {
+          reachable: failure === undefined,
+          listening: expect.any(Boolean) as unknown,
+          ...(failure && { failure, problem: expect.stringMatching(/^Redis .*\.$/) as unknown }),
+        },
+        readiness: {
+          status: failure === undefined ? (listening === undefined ? 'up' : 'degraded') : 'down',
+          ...(failure
+            ? { failure, message: what }
+            : listening === false && { message: expect.any(String) as unknown }),
+        },
+        status: doctor[0],
+      });
+      if (failure === undefined) expect(health.listening).toBe(listening ?? true);
+      expect(out + err).toMatch(doctor[1]);
+      // A client may read it.
+      expect(what).not.toMatch(/127\.0\.0\.1|secret|test-/);
+    } finally {
+      await end?.(server, admin);
+    }
+    if (name === 'silent' || name === 'away') return;
+    // A request that Redis rejected may leave a mark.
+    expect((await admin.keys('*')).filter((key) => !key.includes('free'))).toEqual([]);
+  });
+
+  async function addUser(rule: readonly string[]): Promise<string> {
+    await admin.call('ACL', 'SETUSER', 'lock', 'reset', 'on', '>secret', '~*', '&*', '+@all', ...rule);
+    return server.url.replace('redis://', 'redis://lock:secret@');
+  }
+});
+
+describe('health()', () => {
+  let server: RedisServer;
+  let admin: Redis;
+  let clients: InProcessClients | undefined;
+  beforeAll(async () => {
+    server = await startRedisServer();
+    admin = new Redis(server.url);
+  });
+  afterEach(() => clients?.close());
+  afterAll(async () => {
+    admin.disconnect();
+    await server.stop();
+  });
+
+  test('is not reachable while fewer replicas than demanded confirm a write', async () => {
+    clients = new InProcessClients(PREFIX, undefined, { replicas: { min: 1, timeout: 100 } });
+    const { service } = await clients.start(server.url);
+    await expect(service.acquire('k')).rejects.toMatchObject({ code: 'NOT_REPLICATED' });
+    const problem = '0 of the required 1 replicas confirmed a write within 100 ms.';
+    expect(await service.health()).toEqual({ reachable: false, listening: true, problem });
+  });
+
+  test('is not reachable while a new primary grants nothing to strict clients, and then is', async () => {
+    clients = new InProcessClients(uniquePrefix(), USUAL_TIMES, { maxLease: 2 * USUAL_TIMES.lease });
+    const { service } = await clients.start(server.url);
+    const problem = expect.stringMatching(/^Strict mode: this Redis has just become the primary/) as unknown;
+    expect(await service.health()).toEqual({ reachable: false, listening: true, problem });
+    await (await service.acquire('k')).release();
+    expect(await service.health()).toEqual({ reachable: true, listening: true });
+  });
+
+  test('is not reachable for a client that strict clients exclude', async () => {
+    const prefix = uniquePrefix();
+    clients = new InProcessClients(prefix);
+    await admin.hset(`${prefix}:primary`, { id: 'x', since: 0, lease: 1_000 });
+    const { service } = await clients.start(server.url);
+    const problem = 'Locks are refused because of the option strict.';
+    expect(await service.health()).toEqual({ reachable: false, listening: true, problem });
+  });
+
+  test('leaves its key for a second at most where the right to delete it is missing', async () => {
+    await admin.call('ACL', 'SETUSER', 'keeper', 'on', '>secret', '~*', '&*', '+@all', '-del', '-hdel');
+    clients = new InProcessClients(uniquePrefix());
+    const { service } = await clients.start(server.url.replace('redis://', 'redis://keeper:secret@'));
+    await admin.flushall();
+    expect(await service.health()).toMatchObject({ reachable: false, failure: 'not-permitted' });
+    const [key = ''] = await admin.keys('*');
+    expect(await admin.pttl(key)).toBeGreaterThan(0);
+  });
+
+  test('speaks for the store redisson, too', async () => {
+    const store = await startStore({ redis: server.url });
+    expect(await store.health()).toEqual({ reachable: true, listening: true });
+    await admin.config('SET', 'maxmemory', '1');
+    expect(await store.health()).toMatchObject({ reachable: false, failure: 'out-of-memory' });
+    await admin.config('SET', 'maxmemory', '0');
+    await store.close();
+  });
+});
+
+/** The word for why a store could not serve; undefined if it did. */
+function failureOf(call: Promise<unknown>): Promise<unknown> {
+  return call.then(
+    () => undefined,
+    (error: unknown) => (error as LockStoreUnavailableError).failure ?? error,
+  );
+}
