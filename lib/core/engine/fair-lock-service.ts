@@ -173,7 +173,7 @@ export class FairLockService {
   }
 
   /**
-   * Whether locks can be taken at the moment: takes a lock of its own and gives it back, in one script. Takes `commandTimeout` at most, and
+   * Whether locks can be taken at the moment: takes a spare lock and gives it back, in one script. Takes `commandTimeout` at most, and
    * `replicas.timeout`. For readiness checks; `nestjs-fair-lock/terminus` has an indicator. Never rejects.
    */
   health(): Promise<StoreHealth> {
