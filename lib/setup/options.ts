@@ -86,8 +86,8 @@ export interface FairLockModuleOptions {
   slowHold?: number | false | undefined;
   /**
    * Whether a client that disconnects takes its request out of a line: every HTTP (also GraphQL), WebSocket and gRPC request
-   * runs in an async scope that knows its client. A request that waits inside a hold, that asks after its client has gone,
-   * or that says `requestScope: false` stays in line. Default true.
+   * runs in an async scope that knows its client. One whose client has gone before does not join. Work that a request leaves behind when it is
+   * answered stays in line, as does a request inside a hold, or with `requestScope: false`. Default true.
    */
   requestScope?: boolean | undefined;
   /** Only for `redisson`: the wait time that Redisson assumes for a place in line (its name there). At least 1. Default 300,000. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { jest } from '@jest/globals';
 import {
   Body,
@@ -15,6 +16,8 @@ import {
   Query,
   UseGuards,
 } from '@nestjs/common';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
 import {
   FairLocked,
   FairLockFilter,
@@ -43,6 +46,15 @@ const log: string[] = [];
 class Never implements CanActivate {
   canActivate(): boolean {
     return false;
+  }
+}
+
+@Injectable()
+class SlowGuard implements CanActivate {
+  async canActivate(): Promise<boolean> {
+    log.push('begun');
+    await gate.promise;
+    return true;
   }
 }
 
@@ -129,7 +141,28 @@ class OrdersController {
     await this.locks.withLock('free', () => log.push('charging'));
     await gate.promise;
     await this.locks.withLock('free', () => log.push('charged'));
-    await this.locks.withLock('busy', () => log.push('booked'));
+    await this.book();
+  }
+
+  @UseGuards(SlowGuard)
+  @Get('guarded-slowly')
+  async guardedSlowly(): Promise<void> {
+    await this.book();
+  }
+
+  @Get('charge-inside')
+  async chargeInside(): Promise<void> {
+    await this.locks.withLock('free', async () => {
+      log.push('begun');
+      await gate.promise;
+    });
+    await this.book();
+  }
+
+  private async book(): Promise<void> {
+    await this.locks
+      .withLock('busy', () => log.push('booked'))
+      .catch((error: { code: string }) => log.push(error.code));
   }
 
   @Post('deep/:id')
@@ -232,7 +265,7 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     expect(log).toEqual([]);
   });
 
-  test('whose client has gone is still granted a free lock, and a place in line', async () => {
+  test('whose client has gone is still granted a free lock, but does not join a line', async () => {
     const lock = await web.locks.acquire('busy');
     const gone = noticed(web.app);
     const client = leavingClient(`${web.url}/orders/charge`);
@@ -240,10 +273,28 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     client.leave();
     await gone;
     gate.resolve();
-    await waiting(web.locks, 'busy', 1);
+    await eventually(() => log.includes('ABORTED'), SOON, 'the handler to end');
+    expect((await web.locks.inspect('busy')).queueLength).toBe(0);
     await lock.release();
-    await eventually(() => log.includes('booked'), SOON, 'the handler to end');
-    expect(log).toEqual(['charging', 'charged', 'booked']);
+    expect(log).toEqual(['charging', 'charged', 'ABORTED']);
+  });
+
+  test('whose client leaves in a guard, or in an earlier section, does not join the next line', async () => {
+    for (const path of ['guarded-slowly', 'charge-inside']) {
+      log.length = 0;
+      gate = deferred();
+      const lock = await web.locks.acquire('busy');
+      const gone = noticed(web.app);
+      const client = leavingClient(`${web.url}/orders/${path}`);
+      await eventually(() => log.includes('begun'), SOON, 'the request to begin');
+      client.leave();
+      await gone;
+      gate.resolve();
+      await eventually(() => log.includes('ABORTED'), SOON, 'the request to end');
+      expect((await web.locks.inspect('busy')).queueLength).toBe(0);
+      await lock.release();
+      expect(log).toEqual(['begun', 'ABORTED']);
+    }
   });
 
   test('leaves the line with its client also while an earlier answer of the connection is under way', async () => {
@@ -328,6 +379,43 @@ describe.each(PLATFORMS)('a request on %s that waits for no lock', (platform) =>
     };
     expect(await listeners(true)).toBe(await listeners(false));
   });
+});
+
+test('a request of HTTP/2 whose client cancels it in a guard does not join a line, and one in line leaves it', async () => {
+  gate = deferred();
+  log.length = 0;
+  const module = await Test.createTestingModule({
+    imports: [FairLockModule.forRoot({ store: 'memory' })],
+    controllers: [OrdersController],
+    providers: [Deepest, Middle, Never],
+  }).compile();
+  const app = module.createNestApplication<NestFastifyApplication>(
+    new FastifyAdapter({ http2: true }) as never,
+    {
+      logger: false,
+    },
+  );
+  await app.listen(0, '127.0.0.1');
+  const locks = module.get(FairLockService);
+  const lock = await locks.acquire('busy');
+  const client = connect(await app.getUrl());
+  const request = (): ClientHttp2Stream =>
+    client.request({ ':path': '/orders/guarded-slowly' }).on('error', () => undefined);
+  const gone = noticed(app);
+  const early = request();
+  await eventually(() => log.includes('begun'), SOON, 'the request to begin');
+  early.close(constants.NGHTTP2_CANCEL);
+  await gone;
+  gate.resolve();
+  await eventually(() => log.includes('ABORTED'), SOON, 'the request to end');
+  expect((await locks.inspect('busy')).queueLength).toBe(0);
+  const inLine = request();
+  await waiting(locks, 'busy', 1);
+  inLine.close(constants.NGHTTP2_CANCEL);
+  await waiting(locks, 'busy', 0);
+  await lock.release();
+  client.destroy();
+  await app.close();
 });
 
 describe.each(PLATFORMS)('with requestScope: false, on %s', (platform) => {

@@ -4,12 +4,12 @@ import { sharedByAllCopies } from './shared-by-all-copies.js';
 /** The client for which a request runs. Made for every request, so it must cost nothing before a request waits. */
 export interface RequestClient {
   /**
-   * Whether the client still waits for its answer. If not, the code that asks for a lock is work that the request left
-   * behind, or that goes on although the client has gone.
+   * Whether the request has not been answered yet, not even a client that has gone. If it has, the code that asks for a lock is work that
+   * the request left behind.
    */
   readonly awaitsAnswer: boolean;
 
-  /** Aborts with a ClientGoneError when the client goes away before it was answered. */
+  /** Aborts with a ClientGoneError when the client goes away before it was answered; from the start if it has gone already. */
   leaving(): AbortSignal;
 }
 

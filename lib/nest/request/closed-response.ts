@@ -7,7 +7,8 @@ const cuts = new WeakMap<Socket, AbortSignal>();
 
 /** Whether the client is gone. */
 export function isCutOff(response: ServerResponse): boolean {
-  return response.destroyed || connectionOf(response)?.destroyed === true;
+  const { stream }: { readonly stream?: { readonly destroyed: boolean } } = response as object; // of HTTP/2
+  return response.destroyed || (stream?.destroyed ?? connectionOf(response)?.destroyed === true);
 }
 
 /** Calls `listener`, perhaps more than once, when the response has been sent, or its client is gone. */

@@ -32,16 +32,13 @@ class GrpcRequestScope implements NestInterceptor {
 
 /** The client of a call, until its handler has ended: work that the call leaves behind is not tied to it. */
 class CallingClient implements RequestClient {
-  private readonly goneFromTheStart: boolean;
   private ended = false;
   private controller: AbortController | undefined;
 
-  constructor(private readonly call: GrpcCall) {
-    this.goneFromTheStart = call.cancelled;
-  }
+  constructor(private readonly call: GrpcCall) {}
 
   get awaitsAnswer(): boolean {
-    return !this.ended && (this.goneFromTheStart || !this.call.cancelled);
+    return !this.ended;
   }
 
   leaving(): AbortSignal {

@@ -37,15 +37,12 @@ export function installHttpRequestScope(server: HttpServer): void {
 }
 
 class HttpClient implements RequestClient {
-  private readonly goneFromTheStart: boolean;
   private controller: AbortController | undefined;
 
-  constructor(private readonly response: ServerResponse) {
-    this.goneFromTheStart = isCutOff(response);
-  }
+  constructor(private readonly response: ServerResponse) {}
 
   get awaitsAnswer(): boolean {
-    return this.goneFromTheStart || !(this.response.writableEnded || isCutOff(this.response));
+    return !this.response.writableEnded;
   }
 
   leaving(): AbortSignal {

@@ -41,16 +41,13 @@ export class WsRequestScope implements NestInterceptor {
 
 /** A message, until its handler has ended: work that it leaves behind is not tied to the connection. */
 class WsMessage implements RequestClient {
-  private readonly goneFromTheStart: boolean;
   private ended = false;
   private controller: AbortController | undefined;
 
-  constructor(private readonly client: WsClient) {
-    this.goneFromTheStart = hasGone(client);
-  }
+  constructor(private readonly client: WsClient) {}
 
   get awaitsAnswer(): boolean {
-    return !this.ended && (this.goneFromTheStart || !hasGone(this.client));
+    return !this.ended;
   }
 
   leaving(): AbortSignal {
