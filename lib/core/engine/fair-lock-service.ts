@@ -67,7 +67,7 @@ export class FairLockService {
    * Runs `section` while holding the lock, and resolves with its result after the release.
    *
    * Inside, the same flow may lock the same keys again without waiting for itself. An error of `section` passes
-   * through untouched, and so does its result: the release never replaces them.
+   * through untouched, and so does its result, unless it would work after the release: an Observable, a generator, a stream.
    *
    * @throws LockLostError if the lock was lost before the section could begin, for example because the process was stopped; and with
    * `onLost: 'reject'`, if it was lost while the section ran
@@ -85,7 +85,7 @@ export class FairLockService {
     try {
       this.requireHeld(lock);
       // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
-      result = await lock.run(() => Promise.resolve(section(lock)));
+      result = await lock.run(() => Promise.resolve(section(lock)), 'The section of withLock');
     } finally {
       await lock.release();
     }

@@ -4,6 +4,7 @@ import { endInReverse, Hold } from './hold.js';
 import { runInScope, scopeOfFlow } from '../runtime/async-context.js';
 import { printAs } from '../runtime/printing.js';
 import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
+import { refuseLazy } from './lazy-result.js';
 import { LockNotHeldError, type LockLostError } from '../errors/errors.js';
 import type { FairLock } from './fair-lock.js';
 import type { CheckedOptions } from '../options/acquire-options.js';
@@ -119,10 +120,9 @@ export class LockHandle implements FairLock {
     for (const { grant } of this.holds) grant.lease.interrupt(reason);
   }
 
-  run<T>(code: () => T): T {
-    const { description } = this.first;
-    if (!description && this.holds.length === 1) return runInside(this.inside, code);
-    return runInside(this.inside, () => this.runDescribed(code));
+  run<T>(code: () => T, where = 'The code of lock.run'): T {
+    const plain = !this.first.description && this.holds.length === 1;
+    return refuseLazy(runInside(this.inside, plain ? code : () => this.runDescribed(code)), where);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -92,7 +92,7 @@ class StepsInside<T> implements AsyncIterable<T, unknown, unknown> {
     private readonly underWay: StepUnderWay,
     source: () => AsyncIterable<T>,
   ) {
-    this.source = hold.lock.run(() => source()[Symbol.asyncIterator]());
+    [this.source] = hold.lock.run((): [typeof this.source] => [source()[Symbol.asyncIterator]()]);
   }
 
   /** Resolves when the source neither takes a step nor cleans up. */

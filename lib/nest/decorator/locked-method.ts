@@ -137,23 +137,27 @@ export class LockedMethod {
 
   private async promise(self: unknown, args: unknown[]): Promise<unknown> {
     let begun = false;
-    let returned: unknown;
     const section = (): unknown => {
       begun = true;
-      return (returned = Reflect.apply(this.method, self, args));
+      const result = Reflect.apply(this.method, self, args);
+      return result instanceof Promise ? result.then((value) => this.read(value, true)) : this.read(result);
     };
     try {
       const service = injected(self, this.serviceProperty) ?? (await this.missing(self));
-      const result = await service.withLock(this.keysOf(self, args), section, this.acquireOptions);
-      const unread = whyUnread(result, result !== returned);
-      if (unread !== undefined) this.refuseResult(unread);
-      return result;
+      return await service.withLock(this.keysOf(self, args), section, this.acquireOptions);
     } catch (error) {
       // Once the method has begun, a timeout is that of another lock inside the method, and passes through.
       const instead = begun ? undefined : this.insteadOf(error);
       if (!instead) throw error;
       return instead === 'skip' ? undefined : Reflect.apply(instead, self, args);
     }
+  }
+
+  /** Passes on a result, unless its caller would read it after the release. */
+  private read(result: unknown, promised = false): unknown {
+    const unread = whyUnread(result, promised);
+    if (unread !== undefined) this.refuseResult(unread);
+    return result;
   }
 
   private observable(self: unknown, args: unknown[]): Observable<unknown> {

@@ -1,5 +1,17 @@
+import { Readable } from 'node:stream';
 import { StreamableFile } from '@nestjs/common';
-import { isObservable } from 'rxjs';
+import { lazyKind } from '../../core/holds/lazy-result.js';
+
+/** The option of a decorator that fits such a result. */
+const DECLARABLE = { observable: 'observable', 'async generator': 'iterable' } as const;
+
+const STREAM =
+  'it is a stream, which would be read after the lock was released. Read it inside the method, for example with buffer() from ' +
+  "node:stream/consumers; or lock the route with a FairLockInterceptor and until: 'response'; or, if only creating the stream " +
+  'needs the lock, create it in withLock(), and return it from there in an object';
+
+const GENERATOR =
+  'it is a generator, which would run after the lock was released. Iterate it inside the method, as in [...generator]';
 
 /**
  * Why a method that promises this result cannot be locked as such: the result is a stream that its caller reads later, when the lock
@@ -8,31 +20,17 @@ import { isObservable } from 'rxjs';
  * @param promised whether the method itself returned a promise of it
  */
 export function whyUnread(result: unknown, promised: boolean): string | undefined {
-  const kind = declarable(result);
-  if (kind !== undefined) {
-    const how = promised ? 'return it from a method that is not async, and ' : '';
-    return `${how}declare { returns: '${kind}' }, otherwise the lock would be released before the stream begins`;
-  }
-  if (!isStream(result)) return undefined;
-  return (
-    'it is a stream, which would be read after the lock was released. Read it inside the method, for example with buffer() from ' +
-    "node:stream/consumers; or lock the route with a FairLockInterceptor and until: 'response'; or, if only creating the stream " +
-    'needs the lock, create it in withLock()'
-  );
+  const kind = lazyKind(result);
+  if (kind === 'generator') return GENERATOR;
+  if (kind === 'stream' || isUnreadFile(result)) return STREAM;
+  if (kind === undefined) return undefined;
+  const how = promised ? 'return it from a method that is not async, and ' : '';
+  return `${how}declare { returns: '${DECLARABLE[kind]}' }, otherwise the lock would be released before the stream begins`;
 }
 
-/** The option of a decorator that fits such a stream. */
-function declarable(result: unknown): 'observable' | 'iterable' | undefined {
-  if (isObservable(result)) return 'observable';
-  return isAsyncIterable(result) && 'next' in result ? 'iterable' : undefined;
-}
-
-/** A stream of Node or of the web, or a file of Nest that is read from one. */
-function isStream(result: unknown): boolean {
-  if (!(result instanceof StreamableFile))
-    return isAsyncIterable(result) && ('pipe' in result || 'pipeTo' in result);
-  // Of a file that was made of a buffer, the whole length has been read already.
-  return result.getStream().readableLength !== result.getHeaders().length;
+/** A file that reads from a stream. That of a buffer has its whole content from the start: its stream has nothing to read it by. */
+function isUnreadFile(result: unknown): boolean {
+  return result instanceof StreamableFile && result.getStream()._read !== Readable.prototype._read;
 }
 
 export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown, unknown, unknown> & object {

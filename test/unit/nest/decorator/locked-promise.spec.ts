@@ -302,8 +302,22 @@ describe('a locked method that returns a promise', () => {
     );
   });
 
+  test('that promises a generator is refused, since it would run after the release', async () => {
+    const generator = (function* () {
+      yield 1;
+    })();
+    await expect(orders.content(generator)).rejects.toThrow(
+      'it is a generator, which would run after the lock was released',
+    );
+  });
+
   test.each([
     ['a file of a buffer', new StreamableFile(Buffer.from('a'))],
+    ['a file of a buffer, with a length of its own', new StreamableFile(Buffer.from('a'), { length: 10 })],
+    [
+      'a mock that answers every property',
+      new Proxy({}, { get: (_, name) => (name === 'then' ? undefined : () => 1) }),
+    ],
     ['an empty file', new StreamableFile(Buffer.alloc(0))],
     ['a response, whose status is known', new Response('a')],
     ['a buffer', Buffer.from('a')],

@@ -77,6 +77,8 @@ const MISTAKES: Record<string, () => Promise<unknown>> = {
       yield 1;
     }),
   'A stream that is not declared': () => call(async (orders) => orders.feed()),
+  'A result that works after the release': () =>
+    call(async ({ locks }) => locks.withLock('order:42', () => of(1))),
   'A key that is undefined': async () =>
     Locked(undefined)(OrdersService.prototype, 'pay', { value: async () => {} }),
   'A value that makes no key': () => call((orders) => orders.pay({ id: '42' })),
