@@ -8,6 +8,8 @@ export interface CommandContext {
   readonly args: Arguments;
   /** Writes a text to stdout, or a value as JSON. */
   readonly print: (output: string | object) => void;
+  /** The size of the terminal that shows the output; undefined: none does. */
+  readonly screen: { readonly columns: number; readonly rows: number } | undefined;
   /** Aborts when the user ends the command. */
   readonly signal: AbortSignal;
 }

@@ -9,11 +9,11 @@ import { overviewText } from './ls.js';
 const CLEAR = '\x1b[H\x1b[J';
 
 export const watch: Command = async (context) => {
-  const { args, signal, print } = context;
+  const { args, signal, print, screen } = context;
   for (let look = 1; !signal.aborted; look++) {
     const seen = await lookOnce(context);
     if (signal.aborted) break;
-    print(process.stdout.isTTY && typeof seen === 'string' ? CLEAR + fitted(seen, process.stdout) : seen);
+    print(screen && typeof seen === 'string' ? CLEAR + fitted(seen, screen) : seen);
     if (look >= args.count) break;
     await sleep(args.interval, undefined, { signal }).catch(() => undefined);
   }

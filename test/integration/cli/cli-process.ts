@@ -1,9 +1,9 @@
-/** The command line as a process, and processes that it can see. */
+/** The command line, in this process or as one of its own, and processes that it can see. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { hostname } from 'node:os';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { run } from '../../../lib/cli/run.js';
 import { redisUrl } from '../../support/redis.js';
 
 const RUN = fileURLToPath(new URL('run.mjs', import.meta.url));
@@ -21,10 +21,22 @@ export function spawnCli(...args: string[]): ReturnType<typeof spawnRun> {
   return spawnRun([MAIN, ...args], process.env);
 }
 
+/** Runs a command in this process, which takes less than a tenth of the time of one of its own. */
 export async function runCli(redis: string, ...args: string[]): Promise<Answer> {
-  const child = spawnRun([MAIN, ...args], { ...process.env, REDIS_URL: redis });
-  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
-  return { status: child.exitCode, out, err };
+  const written = { out: '', err: '' };
+  const before = process.env['REDIS_URL'];
+  process.env['REDIS_URL'] = redis;
+  try {
+    const status = await run(args, {
+      stdout: { write: (text) => (written.out += text) },
+      stderr: { write: (text) => (written.err += text) },
+      signal: new AbortController().signal,
+    });
+    return { status, ...written };
+  } finally {
+    if (before === undefined) delete process.env['REDIS_URL'];
+    else process.env['REDIS_URL'] = before;
+  }
 }
 
 /** What Node needs to run the command line. */

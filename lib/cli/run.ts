@@ -1,0 +1,105 @@
+import {
+  LockConfigurationError,
+  LockKeyError,
+  LockStoreUnavailableError,
+  sentenceOf,
+} from '../core/errors/errors.js';
+import { printable } from '../core/errors/text.js';
+import { VERSION } from '../core/runtime/version.js';
+import { type Arguments, type CommandName, readArguments } from './call/arguments.js';
+import { type Command } from './call/command.js';
+import { doctor } from './commands/doctor.js';
+import { forceRelease } from './commands/force-release.js';
+import { graph } from './commands/graph.js';
+import { inspect } from './commands/inspect.js';
+import { ls } from './commands/ls.js';
+import { watch } from './commands/watch.js';
+import { EXIT, type ExitStatus, UsageError } from './call/exit-status.js';
+import { HELP } from './help.js';
+import { Locks } from './call/locks.js';
+
+const COMMANDS: Record<CommandName, Command> = {
+  ls,
+  inspect,
+  graph,
+  watch,
+  'force-release': forceRelease,
+  doctor,
+};
+
+/** Where a call of the command line writes. */
+export interface Terminal {
+  readonly stdout: { write(text: string): unknown; isTTY?: boolean; columns?: number; rows?: number };
+  readonly stderr: { write(text: string): unknown };
+  /** Aborts when nobody reads the output any more, or the user ends the command. */
+  readonly signal: AbortSignal;
+}
+
+/** Never rejects. */
+export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
+  try {
+    const args = readArguments(argv);
+    if (args.command === 'help') terminal.stdout.write(HELP);
+    else if (args.command === 'version') terminal.stdout.write(`${VERSION}\n`);
+    else return await runCommand(args, COMMANDS[args.command], terminal);
+    return EXIT.done;
+  } catch (error) {
+    return explain(error, terminal);
+  }
+}
+
+async function runCommand(args: Arguments, command: Command, terminal: Terminal): Promise<ExitStatus> {
+  const { stdout, signal } = terminal;
+  // JSON escapes only some of the control characters that a terminal obeys.
+  const print = (output: string | object) =>
+    void stdout.write(`${typeof output === 'string' ? output : printable(JSON.stringify(output))}\n`);
+  const warn = (text: string) => printError(terminal, text);
+  const { columns = 0, rows = 0 } = stdout;
+  const screen = stdout.isTTY ? { columns, rows } : undefined;
+  let locks: Locks | undefined;
+  try {
+    locks = new Locks(args);
+    await locks.start();
+    const status = await command({ locks, args, print, screen, signal });
+    if (args.command !== 'doctor') locks.warnings.forEach(warn);
+    return status;
+  } catch (error) {
+    const shown =
+      locks && error instanceof LockStoreUnavailableError ? unavailable(error, locks, args) : error;
+    if (locks && error instanceof LockStoreUnavailableError && error.failure !== 'unreachable')
+      locks.warnings.forEach(warn);
+    if (args.json) print({ error: sentenceOf(shown) });
+    throw shown;
+  } finally {
+    await locks?.close();
+  }
+}
+
+export function printError({ stderr }: Pick<Terminal, 'stderr'>, text: string): void {
+  stderr.write(`nestjs-fair-lock: ${printable(text)}\n`);
+}
+
+/** Explains why there is no connection, by the warnings that were given while connecting. */
+function unavailable(error: LockStoreUnavailableError, { warnings }: Locks, { cluster }: Arguments): Error {
+  const { reason, failure, cause } = error;
+  const seen = failure === 'unreachable' ? warnings[0]?.replace(/\. .*/s, '.') : undefined;
+  const refusal = failure === 'not-permitted' && cause instanceof Error ? ` ${cause.message}.` : '';
+  const mode = cluster ? ', and that it is a node of a Redis Cluster (--cluster)' : '';
+  const text = `${seen ?? reason}${refusal} Nothing was changed. Check --redis (or REDIS_URL)${mode}.`;
+  return new Error(text, { cause: error });
+}
+
+/** Prints an error as one sentence without a stack, and returns the exit status. */
+function explain(error: unknown, terminal: Terminal): ExitStatus {
+  if (
+    error instanceof UsageError ||
+    error instanceof LockConfigurationError ||
+    error instanceof LockKeyError
+  ) {
+    printError(terminal, sentenceOf(error));
+    printError(terminal, '--help lists commands and options.');
+    return EXIT.usage;
+  }
+  printError(terminal, sentenceOf(error));
+  return EXIT.unavailable;
+}
