@@ -102,7 +102,8 @@ export class Acquirer {
     try {
       grant = await detached(() => this.store.acquire(wait));
     } catch (error) {
-      const refusal = error instanceof LockTimeoutError ? this.timeoutOfCall(error, encoded, call) : error;
+      const refusal =
+        error instanceof LockTimeoutError ? this.timeoutOfCall(error, encoded, call, wait.since) : error;
       this.waits.end(call, refusal);
       throw refusal;
     }
@@ -126,13 +127,24 @@ export class Acquirer {
     this.shutdown.assertMayWait(key, call);
   }
 
-  /** Makes the error name the wait time of the whole call, not the rest of it that was left for this line. */
-  private timeoutOfCall(error: LockTimeoutError, encoded: string, { waitTime }: Call): LockTimeoutError {
-    const heldHereFor = waitTime > 0 ? this.holds.heldFor(encoded) : undefined;
-    return new LockTimeoutError(error.key, waitTime, {
-      ...error.blockedBy,
-      ...(heldHereFor !== undefined && { heldHereFor }),
-    });
+  /** Makes the error name the wait time of the whole call, not the rest of it that was left for this line, and what is known of its cause. */
+  private timeoutOfCall(
+    error: LockTimeoutError,
+    encoded: string,
+    call: Call,
+    since: number,
+  ): LockTimeoutError {
+    const { waitTime } = call;
+    const blocker = { ...error.blockedBy };
+    if (waitTime > 0) {
+      const heldHereFor = this.holds.heldFor(encoded);
+      const awayFor = Math.round(this.store.awaySince?.(since) ?? 0);
+      const leaseLeft = call.leaseLeftOf(blocker.holder);
+      if (heldHereFor !== undefined) blocker.heldHereFor = heldHereFor;
+      if (awayFor > 0) blocker.awayFor = awayFor;
+      if (leaseLeft !== undefined) blocker.leaseLeft = leaseLeft;
+    }
+    return new LockTimeoutError(error.key, waitTime, blocker);
   }
 }
 

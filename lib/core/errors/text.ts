@@ -38,6 +38,15 @@ export function isLong(key: string): boolean {
   return key.length > REPORTED_KEY_LENGTH;
 }
 
+/** The same values, with whole numbers. */
+export function withWholeFigures<T extends object>(values: T): T {
+  const whole = Object.entries(values).map(([name, value]: [string, unknown]) => [
+    name,
+    typeof value === 'number' ? Math.round(value) : value,
+  ]);
+  return Object.fromEntries(whole) as T;
+}
+
 /** A time as messages show it. */
 export function duration(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${Number((ms / 1_000).toFixed(1))} s`;

@@ -1,32 +1,40 @@
 /** The errors of requests that leave their line without the lock. */
 
 import { FairLockError } from './fair-lock-error.js';
-import { duration, printable, quote } from './text.js';
+import { duration, printable, quote, withWholeFigures } from './text.js';
+
+/** What blocked a request when its wait ended, as far as is known. */
+interface Blocker {
+  /** The holder, as `host/pid/label`; of several, the one that has held longest. */
+  holder?: string;
+  /** Milliseconds for which it has held. */
+  heldFor?: number | undefined;
+  /** How many requests were in front of it in line. */
+  ahead?: number;
+  /** Of a lock with permits: how many were taken, and how many there are. */
+  used?: number;
+  limit?: number;
+  /** Milliseconds until its lease ends, if its process is gone. */
+  leaseLeft?: number;
+  /** Milliseconds of the wait in which the store did not serve. */
+  awayFor?: number;
+  /** Milliseconds for which this very process has held it by `acquire`, if it is the holder. */
+  heldHereFor?: number | undefined;
+  /** Milliseconds for which the lock is still kept: it has no holder, but the `holdAtLeast` of `holder` has not elapsed. */
+  keptFor?: number;
+}
 
 /** `waitTime` elapsed, or a try found the lock busy. The request has left the line and will not get the lock. */
 export class LockTimeoutError extends FairLockError {
   static readonly code = 'WAIT_TIMEOUT';
   readonly code = LockTimeoutError.code;
+  /** What blocked the request when its wait ended, as far as is known. */
+  readonly blockedBy: Readonly<Blocker>;
   constructor(
     readonly key: string,
     /** Milliseconds that the caller was willing to wait. */
     readonly waitTime: number,
-    /** What blocked the request when its wait ended, as far as is known. */
-    readonly blockedBy: {
-      /** The holder, as `host/pid/label`; of several, the one that has held longest. */
-      readonly holder?: string;
-      /** Milliseconds for which it has held. */
-      readonly heldFor?: number | undefined;
-      /** How many requests were in front of it in line. */
-      readonly ahead?: number;
-      /** Of a lock with permits: how many were taken, and how many there are. */
-      readonly used?: number;
-      readonly limit?: number;
-      /** Milliseconds for which this very process has held it, if it is the holder. */
-      readonly heldHereFor?: number | undefined;
-      /** Milliseconds for which the lock is still kept: it has no holder, but the `holdAtLeast` of `holder` has not elapsed. */
-      readonly keptFor?: number;
-    } = {},
+    blockedBy: Readonly<Blocker> = {},
   ) {
     super({
       message:
@@ -40,6 +48,7 @@ export class LockTimeoutError extends FairLockError {
       status: 423,
       retryAfter: Math.max(1, Math.ceil((blockedBy.keptFor ?? 0) / 1_000)),
     });
+    this.blockedBy = withWholeFigures(blockedBy);
   }
 }
 
@@ -118,8 +127,12 @@ function describeHolder({ holder, heldFor, keptFor, used, limit }: LockTimeoutEr
   return `${taken}, ${taken ? 'the longest' : 'held'} by ${printable(holder)}${since}`;
 }
 
-function adviseOn({ heldHereFor, keptFor }: LockTimeoutError['blockedBy']): string {
+function adviseOn({ heldHereFor, keptFor, leaseLeft, awayFor }: LockTimeoutError['blockedBy']): string {
   if (keptFor !== undefined) return 'Raise waitTime, or lower holdAtLeast.';
+  if (awayFor !== undefined)
+    return `Redis did not serve locks for ${duration(awayFor)} of that time, and nobody got the lock meanwhile.`;
+  if (leaseLeft !== undefined)
+    return `The process of the holder is gone; its lease ends in ${duration(leaseLeft)}. Raise waitTime, or lower watchdogTimeout.`;
   if (heldHereFor === undefined) return 'Raise waitTime, or make the holder faster.';
   return (
     `This process has held it for ${duration(heldHereFor)}. If the flow that waited took it with acquire(), which does not ` +

@@ -25,7 +25,6 @@ interface Keeper {
 
 const NOTHING: Held = { used: 0, mode: undefined, limit: undefined };
 const DONE = Promise.resolve();
-
 let lastNumber = 0;
 
 /**
@@ -58,8 +57,9 @@ export class Hold implements Linked<Hold>, TimedTask {
   readonly description: HoldDescription | undefined;
   /** Names it in the reports of this process. */
   readonly number = (lastNumber += 1);
-  /** Whether a warning of its length was given. */
+  /** Whether a warning of its length was given; and whether its caller has the handle, whose code runs in no scope. */
   warned = false;
+  handedOut = false;
   /** Holds of the grant that have not ended. */
   openHolds = 0;
   /** ms from the grant during which nobody else gets the lock: the longest `holdAtLeast` of its handles. */

@@ -25,6 +25,8 @@ export class Holds {
   begin(wait: Wait, grant: Grant, encoded: string, options: CheckedOptions): Hold {
     const hold = new Hold(wait, grant, encoded, options, this);
     this.all.add(hold);
+    const { leaseTime } = options;
+    if (leaseTime !== undefined) grant.lease.endsBecause(`its leaseTime (${leaseTime} ms) elapsed`);
     this.slowWatch?.begin();
     grant.lease.onLost((error) => {
       emit({ type: 'lost', key: grant.key, lock: options.lock, why: error.why });
@@ -45,9 +47,9 @@ export class Holds {
     return this.all.all();
   }
 
-  /** For how long (ms) this engine has held that key; undefined if it does not. For error texts: it looks at each. */
+  /** For how long (ms) a handle of this engine has held that key; undefined if none does. For error texts: it looks at each. */
   heldFor(encoded: string): number | undefined {
-    return this.present().find((hold) => hold.encoded === encoded)?.heldFor;
+    return this.present().find((hold) => hold.handedOut && hold.encoded === encoded)?.heldFor;
   }
 
   /** Resolves when nothing is held. */

@@ -131,7 +131,10 @@ export class LockHandle implements FairLock {
 
   /** Publishes the beginning of the holds. Not for a handle with a section: `run` does that. */
   begin(): this {
-    for (const { description } of this.holds) if (description) beginHold(description);
+    for (const hold of this.holds) {
+      hold.handedOut = true;
+      if (hold.description) beginHold(hold.description);
+    }
     return this;
   }
 

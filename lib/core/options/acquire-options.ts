@@ -1,6 +1,6 @@
 import { withPage } from '../errors/pages.js';
 import { detached } from '../runtime/async-context.js';
-import { printable } from '../errors/text.js';
+import { printable, withWholeFigures } from '../errors/text.js';
 import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
 import { refuseValue, requireOptions } from './refusals.js';
 import { shareOf, type Share, type SharingOptions } from './sharing.js';
@@ -125,21 +125,12 @@ export function withSafeWarnings(defaults: EngineDefaults): EngineDefaults {
     ...defaults,
     onWarning: (message, detail) => {
       try {
-        detached(() => defaults.onWarning(message, detail && rounded(detail)));
+        detached(() => defaults.onWarning(message, detail && withWholeFigures(detail)));
       } catch {
         // The logger itself failed, so there is no place to report it.
       }
     },
   };
-}
-
-/** The details of a warning, with whole milliseconds. */
-function rounded(detail: object): object {
-  const entries = Object.entries(detail).map(([name, value]: [string, unknown]) => [
-    name,
-    typeof value === 'number' ? Math.round(value) : value,
-  ]);
-  return Object.fromEntries(entries) as object;
 }
 
 /** The name under which metrics count locks that have no name. */

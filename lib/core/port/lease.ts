@@ -2,6 +2,7 @@ import { controllerForMany } from '../runtime/abort-relay.js';
 import { detached } from '../runtime/async-context.js';
 import { emit } from '../diagnostics/diagnostics.js';
 import { LockLostError } from '../errors/errors.js';
+import { duration } from '../errors/text.js';
 
 /**
  * An instant on both local clocks.
@@ -44,6 +45,10 @@ export class Lease {
   private renewingStoppedListener: (() => void) | undefined;
   private interruption: Error | undefined;
   private controller: AbortController | undefined;
+  /** Why it ends though the store answers. */
+  private ending: string | undefined;
+  /** Since when renewals fail (monotonic). */
+  private suspectedAt = 0;
   /** It ends after that many ms, however often it is renewed. */
   private bound: { readonly since: Instant; readonly left: number } | undefined;
   /** Calls all listeners of `onLost`. Nested calls, because a list for each lease would cost more. */
@@ -62,7 +67,7 @@ export class Lease {
 
   /** The state right now, by the clocks: a lease that expired during a blocked event loop is lost at the first check. */
   get state(): LeaseState {
-    if (this.active && this.remaining() <= 0) this.lose('its lease expired before it could be renewed');
+    if (this.active && this.remaining() <= 0) this.lose(this.ending ?? this.whyNotRenewed());
     return this.current;
   }
 
@@ -76,6 +81,11 @@ export class Lease {
   /** It ends `left` ms from now at the latest: renewals do not change that. */
   limit(left: number): void {
     this.bound = { since: now(), left };
+  }
+
+  /** It is not renewed: `why` completes "The lock … was lost: …" when it expires. */
+  endsBecause(why: string): void {
+    this.ending = why;
   }
 
   /** Why it was lost; undefined while it is not. */
@@ -106,6 +116,7 @@ export class Lease {
   suspect(): void {
     if (this.state !== 'held') return;
     this.current = 'uncertain';
+    this.suspectedAt = performance.now();
     emit({ type: 'uncertain', key: this.key });
   }
 
@@ -122,6 +133,7 @@ export class Lease {
    */
   stopRenewing(why: string): void {
     this.renewingStoppedListener?.();
+    this.ending = why;
     if (this.left === Infinity) this.lose(why);
     else this.interrupt(new LockLostError(this.key, why));
   }
@@ -164,6 +176,17 @@ export class Lease {
           }
         : listener;
     }
+  }
+
+  /** Renewals that failed for only a moment failed because this process did not run to receive their answers. */
+  private whyNotRenewed(): string {
+    const without = elapsedSince(this.since);
+    const failing = this.current === 'uncertain' && performance.now() - this.suspectedAt > without / 10;
+    return `its lease expired before it could be renewed: ${
+      failing
+        ? `Redis has not renewed it for ${duration(without)}`
+        : 'this process did not run meanwhile (a blocked event loop, a stopped process or host)'
+    }`;
   }
 
   /** Whether the lease is neither lost nor released, without a look at the clocks. */

@@ -11,6 +11,8 @@ export interface PeerAnswers {
   readonly answers: readonly (readonly [client: string, answer: string])[];
   /** The clients that listen but did not answer in time. */
   readonly silent: readonly string[];
+  /** The clients that were asked by name and do not listen, as the server counts; empty where it does not count all. */
+  readonly gone: readonly string[];
   /** A sentence for each reason why answers may be missing. */
   readonly problems: readonly string[];
 }

@@ -16,6 +16,17 @@ const QUERY_TIMEOUT = 500;
 /** Of how many locks that have waiters but no reported holder the store is asked. */
 const MOST_UNEXPLAINED = 50;
 
+/** A look at one lock. */
+export interface LookAtLock {
+  readonly snapshot: LockSnapshot;
+  /** The hold as the process of the holder reports it. */
+  readonly hold: HoldReport | undefined;
+  /** The process of the holder listens no more. */
+  readonly holderIsGone: boolean;
+  /** When the store was asked (monotonic). */
+  readonly at: number;
+}
+
 /** Shows the locks of all processes: each reports its own holds and waits, and the store knows the rest. */
 export class Observer {
   /** The processes that the last query knew of, so that one that has become silent can be named. */
@@ -69,10 +80,11 @@ export class Observer {
     };
   }
 
-  /** What is known of `key`, with a label wherever its process reports one; and the hold as the process of the holder reports it. */
-  async look(key: string): Promise<{ snapshot: LockSnapshot; hold: HoldReport | undefined }> {
+  /** What is known of `key`, with a label wherever its process reports one. */
+  async look(key: string): Promise<LookAtLock> {
     const snapshot = await this.store.inspect(requireKey(key));
-    const reports = await this.reportsOn(snapshot);
+    const at = performance.now();
+    const { reports, gone } = await this.reportsOn(snapshot);
     const { holder, waiters } = snapshot;
     const process = reports.find(({ clientId }) => clientId === holder?.client);
     const hold = holder && process && presentHold(process, reportedKey(key), holder);
@@ -87,6 +99,9 @@ export class Observer {
         waiters: waiters.map((waiter) => ({ ...waiter, who: names.get(waiter.id) ?? waiter.who })),
       },
       hold,
+      // Other programs that use the same locks do not listen.
+      holderIsGone: this.store.keptKeys !== undefined && gone.some((client) => client === holder?.client),
+      at,
     };
   }
 
@@ -96,7 +111,7 @@ export class Observer {
    * @throws LockHolderChangedError if it reports a later hold of `key` than the one with `token`
    */
   async refuseHandedOn(key: string, token: number): Promise<void> {
-    const reports = await this.reportsOn(await this.store.inspect(key));
+    const { reports } = await this.reportsOn(await this.store.inspect(key));
     const reported = reportedKey(key);
     const holds = reports.flatMap(({ holds }) => holds).filter((hold) => hold.key === reported);
     const later = holds.find((hold) => hold.state !== 'lost' && hold.token > token);
@@ -104,13 +119,17 @@ export class Observer {
   }
 
   /** What the processes of the holders report of a lock, and those of waiters of which the store has no label. */
-  private async reportsOn({ key, holders, waiters }: LockSnapshot): Promise<readonly ProcessReport[]> {
+  private async reportsOn({ key, holders, waiters }: LockSnapshot): Promise<{
+    reports: readonly ProcessReport[];
+    gone: readonly string[];
+  }> {
     const { peers } = this.store;
-    if (!peers) return [];
+    if (!peers) return { reports: [], gone: [] };
     const asked = [...holders, ...waiters.filter(({ id, who }) => id === who)].flatMap(clientOf);
     // What the store shows is correct without them.
     const answers = await peers.ask(asked, JSON.stringify({ key })).catch(() => undefined);
-    return [this.ownReport({ key }), ...(answers ? reportsIn(answers).reports : [])];
+    const reports = [this.ownReport({ key }), ...(answers ? reportsIn(answers).reports : [])];
+    return { reports, gone: answers?.gone ?? [] };
   }
 
   /** Host and process of a silent client are known if it answered an earlier query. */

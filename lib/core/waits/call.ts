@@ -16,6 +16,8 @@ export class Call implements Linked<Call>, Caller {
   wait: Wait<unknown> | undefined;
   /** Where that was put in line, and what the store calls it there; undefined while it is not in a line of the store. */
   place: { readonly ahead: number; readonly id?: string | undefined } | undefined;
+  /** A holder whose process was found gone, and when its lease ends (monotonic). */
+  gone: { readonly holder: string; readonly until: number } | undefined;
   /** Whether a warning of its length was given. */
   warned = false;
   /** The description of the wait for diagnostics, if there were subscribers. */
@@ -79,6 +81,12 @@ export class Call implements Linked<Call>, Caller {
     this.leaving = this.insideHold ? undefined : this.client?.leaving();
     if (this.leaving) follow(this.leaving, wait);
     this.onQueued?.(ahead);
+  }
+
+  /** How long the lease of that holder still lasts, ms; undefined unless its process was found gone. */
+  leaseLeftOf(holder: string | undefined): number | undefined {
+    if (!this.gone || this.gone.holder !== holder) return undefined;
+    return Math.max(0, this.gone.until - performance.now());
   }
 
   /** The wait is out of the line: stops listening to its caller and its client. */

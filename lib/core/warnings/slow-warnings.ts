@@ -6,7 +6,7 @@ import type { ClientIdentity } from '../port/peers.js';
 import { emit } from '../diagnostics/diagnostics.js';
 import type { Observer } from '../query/observer.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
-import { TimeoutWarnings } from './timeout-warnings.js';
+import { TimeoutWarnings, type LookForGone } from './timeout-warnings.js';
 import { withPage } from '../errors/pages.js';
 import { duration, printable, quote } from '../errors/text.js';
 import type { WaitingCall, Waits } from '../waits/waits.js';
@@ -17,7 +17,7 @@ const LOOK_PERIOD = 10_000;
 /** For how many locks the last look is remembered. */
 const MOST_LOOKS = 1_000;
 
-/** Warns about the waits and holds of an engine that take longer than its options allow, and about waits that failed before that. */
+/** Warns about the waits and holds of an engine that take longer than its options allow, and about waits that failed. */
 export function watchForSlow(
   defaults: EngineDefaults,
   timers: Timers,
@@ -31,7 +31,7 @@ export function watchForSlow(
   if (slowWait < Infinity) {
     const bounded = (): WaitingCall[] => waits.present().filter(({ options }) => isBounded(options));
     waits.slowWatch = new SlowWatch(timers, slowWait, bounded, warnings.ofWait);
-    waits.onTimeout = new TimeoutWarnings(defaults.onWarning).of;
+    waits.onTimeout = new TimeoutWarnings(timers, warnings.lookForGone, defaults.onWarning).of;
   }
   if (slowHold < Infinity) {
     const bounded = (): Hold[] => holds.present().filter(({ options }) => isBounded(options));
@@ -71,7 +71,16 @@ class SlowWarnings {
     );
   };
 
-  private async warnOfWait({ wait, place, options, description }: WaitingCall): Promise<void> {
+  /** The holder of a lock whose process is gone; undefined where it is not, as far as is known. */
+  readonly lookForGone: LookForGone = async (key) => {
+    const { snapshot, holderIsGone, at } = (await this.look(key)) ?? {};
+    if (!snapshot?.holder || !holderIsGone || at === undefined) return undefined;
+    const { who, leaseLeft } = snapshot.holder;
+    return { holder: who, leaseLeft: Math.max(0, leaseLeft - (performance.now() - at)) };
+  };
+
+  private async warnOfWait(call: WaitingCall): Promise<void> {
+    const { wait, place, options, description } = call;
     const { key, waited: waitingFor } = wait;
     emit({ type: 'slow-wait', key, lock: options.lock, waitingFor });
     const { snapshot, hold } = (await this.look(key)) ?? {};
@@ -81,11 +90,14 @@ class SlowWarnings {
     const index = snapshot?.waiters.findIndex(({ id }) => id !== undefined && id === place?.id) ?? -1;
     const ahead = index >= 0 ? index : place?.ahead;
     const { holder, kept } = snapshot ?? {};
+    const gone = await this.lookForGone(key);
+    if (gone) call.gone = { holder: gone.holder, until: performance.now() + gone.leaseLeft };
     this.warn(
       withPage(
         `A request for the lock ${quote(key)} by ${this.nameOf(options)} has waited for ${duration(waitingFor)}` +
           (ahead === undefined ? '' : `, with ${ahead} ahead of it in line`) +
           (holder ? `. The lock is currently held by ${printable(holder.who)}${since(holder.heldFor)}` : '') +
+          (gone ? `. Its process is gone; the lease ends in ${duration(gone.leaseLeft)}` : '') +
           (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
         'troubleshooting#calls-give-up-423',
       ),

@@ -1,38 +1,77 @@
-import type { LockTimeoutError } from '../errors/errors.js';
+import { LockTimeoutError } from '../errors/errors.js';
 import type { EngineDefaults } from '../options/acquire-options.js';
+import type { TimedTask, TimerEntry, Timers } from '../runtime/timers.js';
 import type { Call } from '../waits/call.js';
 
 /** One warning for each lock in this time (ms), however many requests give up. */
 const PERIOD = 10_000;
-/** For how many locks the last warning is remembered. */
-const MOST_LOCKS = 1_000;
 
-/** Warns an operator of requests that gave up before they counted as slow, so that no line loses them silently. */
+/** What a look at a lock found of its holder, if that has no process any more. */
+export type LookForGone = (
+  key: string,
+) => Promise<{ readonly holder: string; readonly leaseLeft: number } | undefined>;
+
+interface GivenUp {
+  readonly label: string;
+  readonly error: LockTimeoutError;
+}
+
+/** Warns an operator of requests that gave up, so that no line loses them silently. */
 export class TimeoutWarnings {
-  private readonly last = new Map<string, { readonly at: number; unsaid: number }>();
+  private readonly periods = new Map<string, Period>();
 
-  constructor(private readonly warn: EngineDefaults['onWarning']) {}
+  constructor(
+    private readonly timers: Timers,
+    private readonly look: LookForGone,
+    private readonly warn: EngineDefaults['onWarning'],
+  ) {}
 
   /** Must not throw. A try that finds the lock busy did not wait: it is part of normal operation. */
-  readonly of = ({ warned, options }: Call, error: LockTimeoutError): void => {
-    if (warned || error.waitTime === 0) return;
-    const { key, waitTime, blockedBy } = error;
-    const at = performance.now();
-    const last = this.last.get(key);
-    if (last && at - last.at < PERIOD) {
-      last.unsaid += 1;
+  readonly of = ({ options: { label } }: Call, error: LockTimeoutError): void => {
+    if (error.waitTime === 0) return;
+    const given = { label, error };
+    const period = this.periods.get(error.key);
+    if (period) {
+      period.unsaid += 1;
+      period.last = given;
       return;
     }
-    if (this.last.size >= MOST_LOCKS) this.last.clear();
-    this.last.set(key, { at, unsaid: 0 });
-    const unsaid = last?.unsaid ?? 0;
-    const more = unsaid === 0 ? '' : ` (and ${unsaid} more since the last such warning)`;
-    this.warn(`${error.code}${more}: ${error.details}`, {
-      key,
-      label: options.label,
-      waitTime,
-      unsaid,
-      ...blockedBy,
-    });
+    this.begin(error.key);
+    void this.say(given, 0);
   };
+
+  /** The next warning about that lock comes when it has ended. */
+  private begin(key: string): void {
+    const period = new Period(({ last, unsaid }) => {
+      this.periods.delete(key);
+      if (!last) return;
+      this.begin(key);
+      void this.say(last, unsaid - 1);
+    });
+    this.periods.set(key, period);
+    this.timers.schedule(period, performance.now() + PERIOD);
+  }
+
+  private async say({ label, error }: GivenUp, others: number): Promise<void> {
+    const { key, waitTime, blockedBy, code } = error;
+    const gone = blockedBy.holder !== undefined && !blockedBy.leaseLeft ? await this.look(key) : undefined;
+    const known =
+      gone?.holder === blockedBy.holder ? { ...blockedBy, leaseLeft: gone!.leaseLeft } : blockedBy;
+    const { details } = new LockTimeoutError(key, waitTime, known);
+    const more = others === 0 ? '' : ` (and ${others} more since the last such warning)`;
+    this.warn(`${code}${more}: ${details}`, { key, label, waitTime, unsaid: others, ...known });
+  }
+}
+
+class Period implements TimedTask {
+  timerEntry: TimerEntry | undefined;
+  /** The last request that gave up since the warning at its beginning, and how many did. */
+  last: GivenUp | undefined;
+  unsaid = 0;
+
+  constructor(private readonly ended: (period: Period) => void) {}
+
+  onDue(): void {
+    this.ended(this);
+  }
 }

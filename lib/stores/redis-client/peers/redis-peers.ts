@@ -45,6 +45,7 @@ export class RedisPeers implements Peers {
     return {
       answers: [...asked.answers, ...further.answers],
       silent: asked.silent,
+      gone: further.gone,
       problems: [...new Set([...problems, ...asked.problems, ...further.problems])],
     };
   }
@@ -64,7 +65,8 @@ export class RedisPeers implements Peers {
     missing.delete(this.self.clientId);
     const answers: [string, string][] = [];
     const problems: string[] = [];
-    if (missing.size === 0) return { answers, silent: [], problems };
+    const gone: string[] = [];
+    if (missing.size === 0) return { answers, silent: [], gone, problems };
     const nonce = randomBytes(8).toString('hex');
     const all = new Signal();
     const complete = all.within(timeout);
@@ -75,8 +77,15 @@ export class RedisPeers implements Peers {
     });
     try {
       const message = questionMessage(nonce, this.self.clientId, question);
-      const channels = [...missing].map((client) => this.channels + client);
-      await this.answered(() => Promise.all(channels.map((channel) => via.publish(channel, message))));
+      const asked = [...missing];
+      const listeners = await this.answered(() =>
+        Promise.all(asked.map((client) => via.publish(this.channels + client, message))),
+      );
+      // A node of a Cluster, or a proxy, counts only some.
+      if (this.subscriber.counted && !via.isCluster && !this.connection.isCluster)
+        gone.push(...asked.filter((_, i) => listeners[i] === 0));
+      for (const client of gone) missing.delete(client);
+      if (missing.size === 0) all.fire();
       const messages = this.subscriber.check(this.timeout).catch(() => this.subscriber.up);
       await complete;
       if (missing.size > 0 && !(await messages)) problems.push(DEAF);
@@ -84,7 +93,7 @@ export class RedisPeers implements Peers {
       all.fire();
       this.open.delete(nonce);
     }
-    return { answers, silent: [...missing], problems };
+    return { answers, silent: [...missing], gone, problems };
   }
 
   /** Whether `received` was a message between clients. Never throws. */

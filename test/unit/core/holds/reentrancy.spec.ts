@@ -5,7 +5,7 @@ import {
   LockTimeoutError,
 } from '../../../../lib/core/errors/errors.js';
 import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
-import { pause } from '../../../support/waiting.js';
+import { deferred, pause } from '../../../support/waiting.js';
 import {
   bench,
   forClientOf,
@@ -163,6 +163,20 @@ describe('a manual acquire', () => {
     );
     expect(details).toContain('use withLock, or run the code that follows in lock.run');
     await lock.release();
+  });
+
+  it('is no cause for a request that waits for a section of the same process', async () => {
+    const [begun, end] = [deferred(), deferred()];
+    const section = b.service.withLock('k', () => {
+      begun.resolve();
+      return end.promise;
+    });
+    await begun.promise;
+    const error = await rejection(b.service.acquire('k', { waitTime: 20 }));
+    expect((error as LockTimeoutError).blockedBy.heldHereFor).toBeUndefined();
+    expect(error.details).not.toContain('acquire()');
+    end.resolve();
+    await section;
   });
 
   it('outside of any section is not reentrant', async () => {

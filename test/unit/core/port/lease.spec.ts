@@ -59,7 +59,30 @@ describe('a lease', () => {
     pass(1);
     expect(lease.state).toBe('lost');
     expect(lease.remaining()).toBe(0);
-    expect(lease.lostError?.details).toContain('expired before it could be renewed');
+    expect(lease.lostError?.details).toContain(
+      'expired before it could be renewed: this process did not run',
+    );
+  });
+
+  it('whose renewals failed for long was lost to Redis; those that failed only when the process ran again, to the process', () => {
+    const away = new Lease('k', now(), 27_000);
+    pass(11_000);
+    away.suspect();
+    pass(16_000);
+    expect(away.lostError?.why).toBe(
+      'its lease expired before it could be renewed: Redis has not renewed it for 27 s',
+    );
+    const blocked = new Lease('k', now(), 27_000);
+    pass(60_000);
+    blocked.suspect();
+    expect(blocked.lostError?.why).toContain('this process did not run meanwhile');
+  });
+
+  it('that is not renewed, since it is held for too long, says so when it expires', () => {
+    const lease = new Lease('k', now(), 1_000);
+    lease.stopRenewing('it was held for longer than maxHold (10 ms)');
+    pass(1_000);
+    expect(lease.lostError?.why).toBe('it was held for longer than maxHold (10 ms)');
   });
 
   it('without an end never runs out', () => {
