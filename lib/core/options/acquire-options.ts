@@ -157,12 +157,17 @@ type Given<Names extends keyof CallOptions> = {
   readonly [Name in Names]: Exclude<CallOptions[Name], undefined>;
 };
 
-/** @throws LockConfigurationError for an option that cannot work */
+/** @throws LockConfigurationError for an option that cannot work; `of` says in it whose option it is */
 export function checkOptions(
   options: AcquireOptions,
   defaults: EngineDefaults,
   lasting = false,
+  of = 'The lock option',
 ): CheckedOptions {
+  const refuse = (option: string, expected: string, got: unknown): never =>
+    refuseValue(`${of} ${option}`, expected, got);
+  const whole = (option: NumberOption, value: unknown): number =>
+    wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);
   requireOptions(options, CALL_OPTIONS, 'lock');
   const { leaseTime, label = '', group = OTHER, signal, onQueued } = options;
   const { holdAtLeast = 0, requestScope = defaults.requestScope ?? true } = options;
@@ -185,7 +190,7 @@ export function checkOptions(
     onLost,
     reentrant,
     requestScope,
-    share: shareOf(options),
+    share: shareOf(options, of),
     label: printable(label),
     lock: group,
     signal,
@@ -195,9 +200,23 @@ export function checkOptions(
   };
 }
 
-/** @throws LockConfigurationError for a value outside the option's domain */
-function whole(option: NumberOption, value: unknown): number {
-  return wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);
+const ANY_DEFAULTS: EngineDefaults = {
+  waitTime: 0,
+  maxQueue: 0,
+  maxHold: 1,
+  onLost: 'signal',
+  reentrant: true,
+  drainTimeout: 0,
+  onWarning: () => undefined,
+};
+
+/**
+ * Checks the options of all calls of a method or handler, before there is an engine.
+ *
+ * @throws LockConfigurationError for an option that can work in none
+ */
+export function checkOptionsOf(where: string, options: AcquireOptions): void {
+  checkOptions(options, ANY_DEFAULTS, false, `On ${where}, the lock option`);
 }
 
 /** Catches errors of the callback, even an async one: they must not cost its caller the place in line, nor end the process. */
@@ -218,8 +237,4 @@ function guarded(onQueued: (position: number) => void, defaults: EngineDefaults)
 function isAbortSignal(value: AbortSignal | null): boolean {
   if (typeof value !== 'object' || value === null || !('aborted' in value)) return false;
   return typeof value.addEventListener === 'function' && typeof value.removeEventListener === 'function';
-}
-
-function refuse(option: string, expected: string, got: unknown): never {
-  refuseValue(`The lock option ${option}`, expected, got);
 }

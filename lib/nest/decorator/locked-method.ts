@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { EMPTY, isObservable, type Observable } from 'rxjs';
-import { type AcquireOptions, SKIPS } from '../../core/options/acquire-options.js';
+import { type AcquireOptions, checkOptionsOf, SKIPS } from '../../core/options/acquire-options.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../../core/errors/errors.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
@@ -87,6 +87,7 @@ export class LockedMethod {
       ...(onTimeout === 'skip' && { [SKIPS]: true }),
       label: this.where,
     });
+    checkOptionsOf(where, this.acquireOptions);
   }
 
   /** Marks the method as locked in the metadata of its class, for tools outside of this module. */

@@ -11,10 +11,11 @@ import {
 import { defer, type Observable } from 'rxjs';
 import {
   type CallOptions,
+  checkOptionsOf,
   COMMON_OPTIONS,
   type OptionOfService,
 } from '../../core/options/acquire-options.js';
-import { requireOptions } from '../../core/options/refusals.js';
+import { refuseValue, requireOptions } from '../../core/options/refusals.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { type Sharing } from '../../core/options/sharing.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
@@ -91,6 +92,10 @@ export abstract class FairLockInterceptor implements NestInterceptor {
     requireOptions(lockOptions, [...COMMON_OPTIONS, 'name', 'until'], 'FairLockInterceptor');
     const keysOf = keysOfCalls(key, lockOptions, HTTP_REQUEST, placeNamed('FairLockInterceptor'));
     const acquireOptions = acquireOptionsOf(lockOptions);
+    checkOptionsOf('FairLockInterceptor.for', acquireOptions);
+    if (until !== 'handler' && until !== 'response') {
+      refuseValue('On FairLockInterceptor.for, the option until', "'handler' or 'response'", until);
+    }
 
     @Injectable()
     class KeyedFairLockInterceptor extends FairLockInterceptor {

@@ -1,4 +1,4 @@
-/** What is undefined by accident, as in an import cycle or without a variable of the environment. */
+/** What is undefined by accident, as in an import cycle or without a variable of the environment; options that no call can have. */
 import {
   FairLockInterceptor,
   InjectFairLock,
@@ -72,6 +72,49 @@ test.each(Object.entries(MISTAKES))(
     expect((refusal as LockConfigurationError | LockKeyError | undefined)?.message).toMatch(says);
   },
 );
+
+const OPTIONS: readonly (readonly [options: object, says: string])[] = [
+  [
+    { waitTime: NaN },
+    'waitTime must be a number of milliseconds from 0 to 2147483647, or Infinity; it is NaN.',
+  ],
+  [
+    { waitTime: -1 },
+    'waitTime must be a number of milliseconds from 0 to 2147483647, or Infinity; it is -1.',
+  ],
+  [{ waitTime: '5s' }, 'waitTime must be a number of milliseconds from 0 to 2147483647, or Infinity; it is '],
+  [{ leaseTime: 0 }, 'leaseTime must be a number of milliseconds from 1 to 2147483647; it is 0.'],
+  [
+    { holdAtLeast: Infinity },
+    'holdAtLeast must be a number of milliseconds from 0 to 2147483647; it is Infinity.',
+  ],
+  [{ maxHold: 0 }, 'maxHold must be a number of milliseconds from 1 to 2147483647, or Infinity; it is 0.'],
+  [{ maxQueue: 1.5 }, 'maxQueue must be a whole number from 0 to 2147483647, or Infinity; it is 1.5.'],
+  [{ permits: 0 }, 'permits must be a whole number from 1 to 2147483647; it is 0.'],
+  [{ permits: 1, weight: () => 1, maxHold: null }, 'maxHold must be a number of milliseconds'],
+  [{ onLost: 'throw' }, "onLost must be 'signal' or 'reject'; it is 'throw'."],
+  [{ reentrant: 'no' }, "reentrant must be true or false; it is 'no'."],
+  [{ requestScope: 0 }, 'requestScope must be true or false; it is 0.'],
+];
+
+test.each(OPTIONS)(
+  '%p of a decorator is refused when the class is defined, with the name of the method',
+  (options, says) => {
+    expect(() => decorate('a', options)).toThrow(`On Orders.pay, the lock option ${says}`);
+  },
+);
+
+test.each(OPTIONS)('%p of an interceptor is refused when the class is defined', (options, says) => {
+  expect(() => intercept('a', options)).toThrow(
+    new RegExp(`^On FairLockInterceptor.*, the lock option ${says.split(' ')[0]} `),
+  );
+});
+
+test('an end of the hold that does not exist is refused when the class is defined', () => {
+  expect(() => intercept('a', { until: 'reply' })).toThrow(
+    "On FairLockInterceptor.for, the option until must be 'handler' or 'response'; it is 'reply'.",
+  );
+});
 
 test('a decorator without arguments locks by the name of the method', () => {
   expect(() => decorate()).not.toThrow();
