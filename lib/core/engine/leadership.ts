@@ -1,12 +1,7 @@
 import type { Acquirer } from './acquirer.js';
-import {
-  FairLockError,
-  LockConfigurationError,
-  LockShuttingDownError,
-  sentenceOf,
-} from '../errors/errors.js';
+import { LockConfigurationError, LockShuttingDownError, sentenceOf } from '../errors/errors.js';
 import { withPage } from '../errors/pages.js';
-import { duration, printable, quote, shown } from '../errors/text.js';
+import { duration, printable, quote } from '../errors/text.js';
 import type { FairLock } from '../holds/fair-lock.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
 import { checkOptions, type CheckedOptions, type EngineDefaults } from '../options/acquire-options.js';
@@ -152,7 +147,7 @@ export class Candidate implements Leadership, TimedTask {
         if (this.leaving.signal.aborted) break;
         if (!refused)
           this.warn(
-            `This process cannot campaign for the leadership ${quote(this.key)}: ${textOf(error)}`,
+            `This process cannot campaign for the leadership ${quote(this.key)}: ${printable(sentenceOf(error))}`,
             error,
           );
         await this.pause(SHORTEST_PAUSE);
@@ -198,7 +193,7 @@ export class Candidate implements Leadership, TimedTask {
     this.failures += 1;
     const again = this.leaving.signal.aborted ? '' : ` It rejoins the line in ${duration(pause)}.`;
     this.warn(
-      `The section of the leader ${quote(this.key)} threw: ${textOf(error)}. This process resigned.${again}`,
+      `The section of the leader ${quote(this.key)} threw: ${printable(sentenceOf(error))}. This process resigned.${again}`,
       error,
     );
     await this.pause(pause);
@@ -232,14 +227,11 @@ function checked(options: LeadOptions, signal: AbortSignal, defaults: EngineDefa
 /** Whether code threw because `signal` aborted: its reason, an error caused by it, or an `AbortError`. */
 function isAnswerTo(signal: AbortSignal, error: unknown): boolean {
   if (!signal.aborted) return false;
-  // Read by their shape: an error may come from another realm.
-  const { name, cause } = Object(error) as Partial<Error>;
-  return error === signal.reason || cause === signal.reason || name === 'AbortError';
-}
-
-/** On one line, even if it is no error at all. */
-function textOf(error: unknown): string {
-  if (error instanceof FairLockError) return sentenceOf(error);
-  const { message } = Object(error) as Partial<Error>;
-  return typeof message === 'string' ? printable(message) : shown(error);
+  try {
+    // Read by their shape: an error may come from another realm.
+    const { name, cause } = Object(error) as Partial<Error>;
+    return error === signal.reason || cause === signal.reason || name === 'AbortError';
+  } catch {
+    return false;
+  }
 }

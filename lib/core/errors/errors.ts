@@ -1,6 +1,6 @@
 import { FairLockError } from './fair-lock-error.js';
 import { withPage } from './pages.js';
-import { quote } from './text.js';
+import { quote, shown } from './text.js';
 
 export { FairLockError, type FairLockErrorBody, type FairLockErrorCode } from './fair-lock-error.js';
 export * from './wait-errors.js';
@@ -219,9 +219,17 @@ export class LockShuttingDownError extends FairLockError {
   }
 }
 
-/** What went wrong, in a sentence for readers who did not request a lock: it does not say that no lock was taken. */
+/**
+ * What went wrong, in a sentence for readers who did not request a lock: it does not say that no lock was taken. Also of what is no error at
+ * all, or cannot be read: a revoked proxy, a getter that throws.
+ */
 export function sentenceOf(error: unknown): string {
-  if (error instanceof LockStoreUnavailableError) return error.reason;
-  if (error instanceof FairLockError) return error.details;
-  return error instanceof Error ? error.message : String(error);
+  try {
+    if (error instanceof LockStoreUnavailableError) return error.reason;
+    if (error instanceof FairLockError) return error.details;
+    const { message } = Object(error) as Partial<Error>;
+    return typeof message === 'string' ? message : shown(error);
+  } catch {
+    return 'a value that cannot be read';
+  }
 }

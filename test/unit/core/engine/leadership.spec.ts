@@ -186,6 +186,41 @@ describe('a section that throws', () => {
     expect(await b.store.held('k')).toBe(false);
   });
 
+  const unreadable = (name: string): unknown =>
+    Object.defineProperty(new Error('no paper'), name, {
+      get: () => {
+        throw new Error('of the getter');
+      },
+    });
+  const revoked = (): unknown => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    return proxy;
+  };
+
+  it.each([
+    ['a revoked proxy', revoked(), 'a value that cannot be read'],
+    ['an error whose message cannot be read', unreadable('message'), 'a value that cannot be read'],
+    ['an error whose cause cannot be read', unreadable('cause'), 'no paper'],
+    ['an error whose name cannot be read', unreadable('name'), 'no paper'],
+  ])(
+    '%s resigns and stands again, also where the lock is lost, and stop() resolves',
+    async (_, thrown, says) => {
+      fakeTime();
+      let elections = 0;
+      const leadership = lead('k', (lock) => {
+        elections += 1;
+        if (elections === 2) b.store.lose(lock.key);
+        throw thrown;
+      });
+      await jest.advanceTimersByTimeAsync(2_000);
+      expect([elections, leadership.state, await b.store.held('k')]).toEqual([2, 'following', false]);
+      expect(b.warnings.filter((warning) => warning.includes(`threw: ${says}. `))).toHaveLength(2);
+      await leadership.stop();
+      expect(leadership.state).toBe('stopped');
+    },
+  );
+
   it('counts as the first failure if it ran for 30 s', async () => {
     fakeTime();
     let begun = 0;
