@@ -12,6 +12,7 @@ export function engineOptions(
     maxHold: options.maxHold,
     onLost: options.onLost,
     drainTimeout: options.drainTimeout,
+    lease: options.store === 'redisson' ? options.lockWatchdogTimeout : options.watchdogTimeout,
     reentrant: options.reentrant,
     requestScope: options.requestScope,
     slowWait: options.slowWait || Infinity,

@@ -73,7 +73,7 @@ export interface FairLockModuleOptions {
   reentrant?: boolean | undefined;
   /**
    * How long holders keep their locks after a shutdown began, whatever called them; then their signals abort, streams
-   * held by a lock end, and the locks are handed on: 0 or more. Default 10,000.
+   * held by a lock end, and the locks are handed on after the margin of an expiring lease: 0 or more. Default 10,000.
    */
   drainTimeout?: number | undefined;
   /**

@@ -55,7 +55,7 @@ export class Acquirer {
   private acquire(target: Target, call: Call): Promise<Hold> {
     const { key, encoded } = target;
     const { signal } = call.options;
-    if (this.shutdown.closed) throw new LockShuttingDownError(key);
+    if (this.shutdown.closed) throw new LockShuttingDownError(key, call.options.label);
     if (signal?.aborted) throw abortError(key, signal.reason);
     const outer = call.scope && nearestHold(call.scope, this.holds, encoded);
     return outer ? this.nest(outer, target, call) : this.obtainFromStore(target, call);
@@ -107,7 +107,7 @@ export class Acquirer {
       this.waits.end(call, refusal);
       throw refusal;
     }
-    const tooLate = this.shutdown.drained ? new LockShuttingDownError(key) : undefined;
+    const tooLate = this.shutdown.drained ? new LockShuttingDownError(key, call.options.label) : undefined;
     this.waits.end(call, tooLate);
     if (tooLate) {
       await detached(() => grant.release());

@@ -4,6 +4,7 @@ import { withPage } from '../errors/pages.js';
 import { withSafeWarnings, type EngineDefaults } from '../options/acquire-options.js';
 import { Acquirer } from './acquirer.js';
 import { MixedKinds } from './mixed-kinds.js';
+import type { Hold } from '../holds/hold.js';
 import { Holds } from '../holds/holds.js';
 import { detached } from '../runtime/async-context.js';
 import { addLoad, announce, withdraw, type LockLoad, type ObservableEngine } from './engines.js';
@@ -41,7 +42,7 @@ export class LockEngine implements ObservableEngine {
     const timers = new Timers();
     const holds = new Holds(timers, defaults.onWarning);
     const waits = new Waits();
-    const shutdown = new Shutdown(timers, waits, holds, defaults.drainTimeout);
+    const shutdown = new Shutdown(timers, waits, holds, defaults);
     const acquirer = new Acquirer(store, holds, waits, shutdown, new MixedKinds(defaults.onWarning));
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
     const reporter = new Reporter(self, waits, holds);
@@ -71,21 +72,29 @@ export class LockEngine implements ObservableEngine {
     this.shutdown.begin();
   }
 
-  /** Resolves when nothing is held any more, or `drainTimeout` after `beginShutdown`; at the latest by `close`. */
+  /**
+   * Resolves when nothing is held any more, except by a section that calls this, or `drainTimeout` after `beginShutdown`; at the latest by
+   * `close`.
+   */
   async drain(): Promise<void> {
-    await this.shutdown.drain();
+    await this.shutdown.drain(this.holds.ofFlow());
   }
 
-  /** Aborts the signals of the remaining holds, gives them back, and closes the store. Never rejects; idempotent. */
+  /**
+   * Aborts the signals of the remaining holds, gives them back when they have had the margin of an expiring lease to end, and closes the
+   * store. Never rejects; idempotent.
+   */
   close(): Promise<void> {
-    return (this.closing ??= detached(() => this.giveUpAll()));
+    const own = this.holds.ofFlow();
+    return (this.closing ??= detached(() => this.giveUpAll(own)));
   }
 
   addLoad(total: Map<string, LockLoad>): void {
     addLoad(total, this.waits, this.holds);
   }
 
-  private async giveUpAll(): Promise<void> {
+  private async giveUpAll(own: ReadonlySet<Hold>): Promise<void> {
+    await this.shutdown.endAll(own);
     this.shutdown.close();
     this.timers.stop();
     withdraw(this);

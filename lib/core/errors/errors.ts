@@ -206,11 +206,15 @@ export class LockConfigurationError extends FairLockError {
 export class LockShuttingDownError extends FairLockError {
   static readonly code = 'SHUTTING_DOWN';
   readonly code = LockShuttingDownError.code;
-  constructor(readonly key: string) {
+  /** @param label of the call: `OrdersService.pay` */
+  constructor(
+    readonly key: string,
+    label = '',
+  ) {
     super({
       message: 'The application is shutting down.',
       details:
-        `The application is shutting down: it no longer serves requests for the lock ${quote(key)}, ` +
+        `The application is shutting down: it no longer serves requests for the lock ${quote(key)}${label && ` (${label})`}, ` +
         'and its holders should stop.',
       page: 'troubleshooting#answers-with-503-while-deploying',
       status: 503,

@@ -1,6 +1,7 @@
 import { emit, endHold } from '../diagnostics/diagnostics.js';
 import { LockShuttingDownError } from '../errors/errors.js';
 import { withPage } from '../errors/pages.js';
+import { duration, quote } from '../errors/text.js';
 import type { CheckedOptions, EngineDefaults } from '../options/acquire-options.js';
 import type { Grant } from '../port/lock-store.js';
 import type { Wait } from '../port/wait.js';
@@ -8,13 +9,20 @@ import { LinkedList } from '../runtime/linked-list.js';
 import type { SlowWatch } from '../runtime/slow-watch.js';
 import type { Timers } from '../runtime/timers.js';
 import { Hold } from './hold.js';
+import { currentScope, openLocks } from './lock-handle.js';
+
+/** Waits until nothing is held but `own`. */
+interface Emptying {
+  readonly own: Set<Hold>;
+  readonly resolve: () => void;
+}
 
 /** The outermost holds of an engine, one for each grant. */
 export class Holds {
   private readonly all = new LinkedList<Hold>();
   /** Warns of holds that take long; undefined: they are not watched. */
   slowWatch: SlowWatch<Hold> | undefined;
-  private onEmpty: (() => void) | undefined;
+  private readonly emptying = new Set<Emptying>();
 
   constructor(
     readonly timers: Timers,
@@ -39,7 +47,12 @@ export class Holds {
     this.all.delete(hold);
     this.timers.cancel(hold);
     if (hold.description) endHold(hold.description, hold.outcome);
-    if (this.all.size === 0) this.onEmpty?.();
+    for (const each of this.emptying) {
+      each.own.delete(hold);
+      if (this.all.size > each.own.size) continue;
+      this.emptying.delete(each);
+      each.resolve();
+    }
   }
 
   /** In the order of the grants. */
@@ -47,14 +60,23 @@ export class Holds {
     return this.all.all();
   }
 
+  /** Those that the running flow is inside of. */
+  ofFlow(): Set<Hold> {
+    const holds = [...openLocks(currentScope())].flatMap((lock) =>
+      lock.holds.map(({ outermost }) => outermost),
+    );
+    return new Set(holds.filter(({ keeper }) => keeper === this));
+  }
+
   /** For how long (ms) a handle of this engine has held that key; undefined if none does. For error texts: it looks at each. */
   heldFor(encoded: string): number | undefined {
     return this.present().find((hold) => hold.handedOut && hold.encoded === encoded)?.heldFor;
   }
 
-  /** Resolves when nothing is held. */
-  async empty(): Promise<void> {
-    if (this.all.size > 0) await new Promise<void>((resolve) => (this.onEmpty = resolve));
+  /** Resolves when nothing is held, except by `own`, the holds of this engine that the caller is inside of. */
+  async empty(own: ReadonlySet<Hold>): Promise<void> {
+    if (this.all.size <= own.size) return;
+    await new Promise<void>((resolve) => this.emptying.add({ own: new Set(own), resolve }));
   }
 
   /** `drainTimeout` has elapsed: aborts the signals of all holds. */
@@ -62,7 +84,20 @@ export class Holds {
     for (const { key, grant } of this.present()) grant.lease.interrupt(new LockShuttingDownError(key));
   }
 
+  /** Takes the locks away from the sections that have not ended. */
   async releaseAll(): Promise<void> {
+    for (const hold of this.present()) {
+      const { key, heldFor, options } = hold;
+      if (hold.outcome !== 'released') continue; // it was lost, and said so
+      this.warnOf(
+        hold,
+        withPage(
+          `The application closes and gives the lock ${quote(key)} back, but ${options.label || 'the section'} has not ended: it has run for ` +
+            `${duration(heldFor)} and goes on without the lock, beside the next holder. Let it end when lock.signal aborts, or raise drainTimeout.`,
+          'shutdown#shutdown',
+        ),
+      );
+    }
     await Promise.all(this.present().map((hold) => hold.release()));
   }
 

@@ -12,6 +12,8 @@ export interface EngineDefaults extends Pick<
 > {
   /** Milliseconds that holds have to end, counted from the beginning of a shutdown. */
   drainTimeout: number;
+  /** Milliseconds of a lease that is renewed; absent: it does not run out. */
+  lease?: number;
   /** Milliseconds after which one warning about a wait, or a hold, is logged; absent or `Infinity`: never. */
   slowWait?: number;
   slowHold?: number;

@@ -1,5 +1,10 @@
 import { LockShuttingDownError } from '../errors/errors.js';
+import { withPage } from '../errors/pages.js';
+import { duration, quote } from '../errors/text.js';
+import type { Hold } from '../holds/hold.js';
 import type { Holds } from '../holds/holds.js';
+import type { EngineDefaults } from '../options/acquire-options.js';
+import { safetyMargin } from '../port/lease.js';
 import { controllerForMany } from '../runtime/abort-relay.js';
 import type { TimedTask, Timers } from '../runtime/timers.js';
 import type { Call } from './call.js';
@@ -12,19 +17,26 @@ import type { WaitingCall, Waits } from './waits.js';
  */
 type Phase = 'running' | 'stopping' | 'drained' | 'closed';
 
+/** A shutdown that waits for so long (ms) says for what. */
+const SAYS_WHY = 1_000;
+/** It names so many locks; the rest is only counted. */
+const MOST_NAMED = 5;
+
 /** Ends the waits and the holds of an engine step by step, and decides which requests are still served until then. */
 export class Shutdown implements TimedTask {
   private phase: Phase = 'running';
-  private draining: Promise<void> | undefined;
-  private onDrained: (() => void) | undefined;
   private readonly beginning = controllerForMany();
+  private onDrained!: () => void;
+  private readonly timeUp = new Promise<void>((resolve) => (this.onDrained = resolve));
+  /** When the holders were asked to stop, on the monotonic clock. */
+  private askedToStop: number | undefined;
+  private readonly report: TimedTask = { onDue: () => this.sayWhy() };
 
   constructor(
     private readonly timers: Timers,
     private readonly waits: Waits,
     private readonly holds: Holds,
-    /** Milliseconds from `begin` until the holders are asked to stop. */
-    private readonly drainTimeout: number,
+    private readonly options: Pick<EngineDefaults, 'drainTimeout' | 'lease' | 'onWarning'>,
   ) {}
 
   /** Aborts when the shutdown begins. */
@@ -43,7 +55,8 @@ export class Shutdown implements TimedTask {
 
   /** Passes if a request of `call` may wait. @throws LockShuttingDownError */
   assertMayWait(key: string, call: Call): void {
-    if (this.drained || (this.phase === 'stopping' && !call.insideHold)) throw new LockShuttingDownError(key);
+    if (this.drained || (this.phase === 'stopping' && !call.insideHold))
+      throw new LockShuttingDownError(key, call.options.label);
   }
 
   begin(): void {
@@ -51,35 +64,62 @@ export class Shutdown implements TimedTask {
     this.phase = 'stopping';
     for (const call of this.waits.present()) if (!call.insideHold) abandon(call);
     this.beginning.abort();
-    if (this.drainTimeout < Infinity) this.timers.schedule(this, performance.now() + this.drainTimeout);
+    const { drainTimeout } = this.options;
+    if (drainTimeout < Infinity) this.timers.schedule(this, performance.now() + drainTimeout);
   }
 
-  /** Resolves when nothing is held any more, or the drain time has elapsed. */
-  drain(): Promise<void> {
-    return (this.draining ??= this.untilDrained());
+  /** Resolves when nothing is held any more but by `own`, or the drain time has elapsed. */
+  async drain(own: ReadonlySet<Hold>): Promise<void> {
+    if (this.drained) return;
+    this.timers.schedule(this.report, performance.now() + SAYS_WHY);
+    await Promise.race([this.timeUp, this.holds.empty(own)]);
+    this.timers.cancel(this.report);
   }
 
   /** The drain time has elapsed. */
   onDue(): void {
     this.phase = 'drained';
-    this.onDrained?.();
+    this.askedToStop ??= performance.now();
+    this.onDrained();
     for (const call of this.waits.present()) abandon(call);
     this.beginning.abort(); // if it begins with `close`
     this.holds.interrupt();
   }
 
-  close(): void {
+  /** The drain ends now. Resolves when nothing is held any more but by `own`, or the holders have had the margin of an expiring lease. */
+  async endAll(own: ReadonlySet<Hold>): Promise<void> {
     this.onDue();
+    const empty = this.holds.empty(own);
+    const margins = this.holds
+      .present()
+      .map(({ options }) => safetyMargin(options.leaseTime ?? this.options.lease ?? 0));
+    const left = (this.askedToStop ?? 0) + Math.max(0, ...margins) - performance.now();
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, left);
+      void empty.then(() => clearTimeout(timer)).then(resolve);
+    });
+  }
+
+  close(): void {
     this.phase = 'closed';
   }
 
-  private async untilDrained(): Promise<void> {
-    if (this.drained) return;
-    const timeUp = new Promise<void>((resolve) => (this.onDrained = resolve));
-    await Promise.race([timeUp, this.holds.empty()]);
+  private sayWhy(): void {
+    const holds = this.holds.present();
+    const named = holds.slice(0, MOST_NAMED).map(({ key, heldFor, options }) => {
+      return `${quote(key)} (${options.label ? `${options.label}, ` : ''}held for ${duration(heldFor)})`;
+    });
+    const more = holds.length > MOST_NAMED ? ` and ${holds.length - MOST_NAMED} more` : '';
+    this.options.onWarning(
+      withPage(
+        `The shutdown waits for ${holds.length} lock${holds.length === 1 ? '' : 's'} to be released: ${named.join(', ')}${more}. ` +
+          `When drainTimeout (${duration(this.options.drainTimeout)}) has elapsed, lock.signal aborts, and the shutdown goes on.`,
+        'shutdown#shutdown',
+      ),
+    );
   }
 }
 
-function abandon({ wait }: WaitingCall): void {
-  wait.abort(new LockShuttingDownError(wait.key));
+function abandon({ wait, options }: WaitingCall): void {
+  wait.abort(new LockShuttingDownError(wait.key, options.label));
 }

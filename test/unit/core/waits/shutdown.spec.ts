@@ -1,5 +1,5 @@
 import { LockShuttingDownError } from '../../../../lib/core/errors/errors.js';
-import { deferred } from '../../../support/waiting.js';
+import { deferred, eventually, SOON, within } from '../../../support/waiting.js';
 import { bench, outcome, rejection, settle, type Bench } from '../support.js';
 
 let b: Bench;
@@ -184,4 +184,102 @@ describe('drain', () => {
     await b.engine.close();
     expect(await outcome(drained)).toBeUndefined();
   });
+});
+
+describe('a section that has not ended when the drain time has elapsed', () => {
+  // Half of the lease.
+  const [lease, margin] = [200, 100];
+
+  /** A section that ends when it is told to, and when its signal aborted and its lock was given back. */
+  async function stubborn() {
+    b = bench({ drainTimeout: 10, lease });
+    const [end, aborted, released] = [deferred(), deferred<number>(), deferred<number>()];
+    const section = b.service.withLock(
+      'k',
+      async (lock) => {
+        lock.signal.addEventListener('abort', () => aborted.resolve(performance.now()));
+        await end.promise;
+      },
+      { label: 'Orders.pay' },
+    );
+    await settle();
+    const { grant } = { grant: b.store.grants.get('k') };
+    const release = grant!.release.bind(grant);
+    Object.assign(grant!, {
+      release: () => {
+        released.resolve(performance.now());
+        return release();
+      },
+    });
+    b.engine.beginShutdown();
+    await b.engine.drain();
+    return { end, section, aborted: aborted.promise, released: released.promise };
+  }
+
+  it('keeps its lock for the margin of an expiring lease; then one warning says that it goes on without it', async () => {
+    const { end, section, aborted, released } = await stubborn();
+    await b.engine.close();
+    // A timer of Node may fire 1 ms early.
+    expect((await released) - (await aborted)).toBeGreaterThanOrEqual(margin - 1);
+    expect(b.warnings).toEqual([
+      expect.stringMatching(
+        /^The application closes and gives the lock "k" back, but Orders\.pay has not ended: it has run for \d+ ms and goes on without the lock, /,
+      ),
+    ]);
+    end.resolve();
+    await section;
+  });
+
+  it('delays the close no longer than it takes to end, without a warning', async () => {
+    const { end, section, aborted } = await stubborn();
+    const closed = b.engine.close();
+    await aborted;
+    expect(await outcome(closed)).toBe('pending');
+    end.resolve();
+    await Promise.all([section, closed]);
+    expect(b.warnings).toEqual([]);
+  });
+
+  it('is not waited for by a close that it calls itself', async () => {
+    b = bench({ drainTimeout: 60_000, lease: 60_000 });
+    const section = b.service.withLock('k', async () => {
+      b.engine.beginShutdown();
+      await b.engine.drain();
+      await b.engine.close();
+    });
+    await within(section, SOON, 'the section');
+  });
+
+  it('is waited for by a close that another section calls', async () => {
+    const end = deferred();
+    const other = b.service.withLock('other', () => end.promise);
+    const section = b.service.withLock('k', async () => {
+      b.engine.beginShutdown();
+      await b.engine.drain();
+    });
+    expect(await outcome(section)).toBe('pending');
+    end.resolve();
+    await Promise.all([other, section]);
+  });
+});
+
+it('a shutdown that waits says for what after a second, once', async () => {
+  b = bench({ drainTimeout: 60_000 });
+  const lock = await b.service.acquire('k', { label: 'Orders.pay' });
+  b.engine.beginShutdown();
+  const drained = b.engine.drain();
+  await eventually(() => b.warnings.length > 0, SOON, 'the warning');
+  await lock.release();
+  await drained;
+  expect(b.warnings).toEqual([
+    expect.stringMatching(
+      /^The shutdown waits for 1 lock to be released: "k" \(Orders\.pay, held for 1(\.\d)? s\)\. When drainTimeout \(60 s\) has elapsed, /,
+    ),
+  ]);
+});
+
+it('the error of a refused call names the key and the caller', async () => {
+  b.engine.beginShutdown();
+  const { details } = await rejection(b.service.acquire('cache', { label: 'Cache.flush' }));
+  expect(details).toMatch(/ no longer serves requests for the lock "cache" \(Cache\.flush\), /);
 });
