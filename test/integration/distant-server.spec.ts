@@ -3,9 +3,9 @@ import { startRedisServer, uniquePrefix } from '../support/redis.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-const COMMAND_TIMEOUT = 6_000;
+const COMMAND_TIMEOUT = 3_000;
 /** Each way, ms: a round trip takes more than a third of the command timeout. */
-const DELAY = 1_200;
+const DELAY = 600;
 
 test('the first request of a client is served where a round trip takes more than a third of commandTimeout', async () => {
   const server = await startRedisServer();
