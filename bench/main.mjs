@@ -58,7 +58,10 @@ function chosen() {
 /** Every subject in every round, so that what disturbs the machine disturbs all. */
 async function run(scenario) {
   const names = scenario.subjects.filter((name) => name !== 'before' || options.before !== undefined);
-  const subjects = names.map((name) => ({ ...SUBJECTS[name], name, rounds: [] }));
+  const of = (name) => ({ ...SUBJECTS[name], name, rounds: [] });
+  // The first once more: by how much it differs from itself is the noise of the machine.
+  const again = { ...of(names[0]), again: true };
+  const subjects = [of(names[0]), again, ...names.slice(1).map(of)];
   const rounds = options.quick ? 1 : scenario.rounds;
   for (let round = 0; round < rounds; round += 1) {
     for (const subject of inTurn(subjects, round)) {
@@ -95,7 +98,8 @@ async function heading() {
   const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${gib} GiB, Node ${process.version}, Redis ${await lab.version()} on loopback`;
   return (
     `${date}, ${commit()}, \`${command}\`: ${machine}.\n` +
-    'Medians of the rounds; in brackets the ratio to the first line, taken round by round.'
+    'Medians of the rounds; in brackets the ratio to the first line, taken round by round. The second line is the first, measured again: by how much\n' +
+    'they differ in a round is the noise of the machine. What differs from the first line by no more than that is equal (=).'
   );
 }
 

@@ -1,4 +1,4 @@
-/** One table for each scenario: medians, and in brackets the ratio to the first subject, round by round. */
+/** One table for each scenario: medians, and in brackets the ratio to the first subject, round by round, or `=` within the noise. */
 
 /** @param {readonly number[]} values */
 export function percentile(values, share) {
@@ -15,25 +15,39 @@ export const median = (values) => percentile(values, 0.5);
  * The head and the rows of a scenario's table.
  *
  * @param {Record<string, string>} columns the measures that are shown, and their headings; in % and of what is not paired: without a ratio
- * @param {readonly { label: string, rounds: readonly Record<string, number>[], failed?: boolean }[]} measured with the base of ratios first
+ * @param {readonly { label: string, rounds: readonly Record<string, number>[], failed?: boolean }[]} measured with the base of ratios first, and the
+ *   base again second
  */
 export function tableOf(columns, measured) {
-  const base = measured[0].rounds;
+  const [{ rounds: base }, { rounds: again }] = measured;
   const rows = measured.map(({ label, rounds, failed }) => {
     if (failed) return [label, 'failed'];
-    return [label, ...Object.entries(columns).map(([name, heading]) => cell(name, heading, rounds, base))];
+    const cells = Object.entries(columns).map(([name, heading]) => {
+      const noise = noiseOf(ratiosOf(name, again, base));
+      if (rounds === again) return noise === undefined ? '' : `± ${Math.ceil(100 * noise)} %`;
+      return cell(name, heading, rounds, base, noise);
+    });
+    return [rounds === again ? 'noise' : label, ...cells];
   });
   return [['', ...Object.values(columns)], ...rows];
 }
 
-function cell(name, heading, rounds, base) {
+const ratiosOf = (name, rounds, base) =>
+  rounds.map((round, i) => round[name] / base[i]?.[name]).filter(Number.isFinite);
+
+/** By how much a subject differs from itself in a round, as a share: as a rule (the median), since the rare outlier moves no median. */
+function noiseOf(ratios) {
+  return ratios.length === 0 ? undefined : median(ratios.map((ratio) => Math.abs(ratio - 1)));
+}
+
+function cell(name, heading, rounds, base, noise) {
   const values = rounds.map((round) => round[name]).filter((value) => value !== undefined);
   if (values.length === 0) return '';
   const shown = figure(median(values));
-  if (heading.includes('%')) return shown;
-  const ratios = rounds.map((round, i) => round[name] / base[i]?.[name]).filter(Number.isFinite);
-  if (ratios.length === 0) return shown;
+  const ratios = ratiosOf(name, rounds, base);
+  if (rounds === base || heading.includes('%') || ratios.length === 0) return shown;
   const ratio = median(ratios);
+  if (Math.abs(ratio - 1) <= noise) return `${shown} (=)`;
   return `${shown} (${ratio < 10 ? ratio.toFixed(2) : figure(ratio)})`;
 }
 

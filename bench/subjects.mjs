@@ -117,12 +117,6 @@ const murlock = {
 /** @type {Record<string, Subject>} */
 export const SUBJECTS = {
   bare: { label: 'no lock, no module', setUp: 'the route alone', sends: [] },
-  unlocked: {
-    label: 'the module, no lock',
-    setUp: '`FairLockModule` is imported, and the route locks nothing',
-    sends: [],
-    package: 'fair-lock-ours',
-  },
   raw,
   ours: fairLock('fair-lock-ours', 'nestjs-fair-lock'),
   before: fairLock('fair-lock-before', 'nestjs-fair-lock, before'),

@@ -12,14 +12,14 @@ export default {
     'a bare message: from `PUBLISH` in one process to its arrival in the other.',
   subjects: ['raw', 'ours', 'before', 'redis-semaphore', 'murlock'],
   labels: { raw: 'a bare `PUBLISH`' },
-  rounds: 9,
+  rounds: 5,
   columns: { p50: 'p50, ms', p99: 'p99, ms' },
 
   async measure(lab, subject) {
     const pair = [await lab.worker(subject), await lab.worker(subject)];
     const throws = subject.name === 'raw' ? volley : passes;
     await throws(pair, 1_000, 'warm');
-    const times = await throws(pair, lab.quick ? 1_000 : 3_000, 'measured');
+    const times = await throws(pair, lab.quick ? 500 : 1_500, 'measured');
     return { p50: median(times), p99: percentile(times, 0.99) };
   },
 };

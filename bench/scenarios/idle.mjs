@@ -9,10 +9,10 @@ export default {
   question: 'While nothing happens',
   how:
     'One process holds 10,000 locks for 24 s: its commands and CPU, the CPU of Redis, and the memory of ' +
-    'each lock in the process (after garbage collection) and in Redis. raw and murlock do not renew: such ' +
+    'each lock in the process (after garbage collection) and in Redis. raw does not renew: such ' +
     'a lock is lost after 30 s. Then 100 callers wait for 3 s for a lock that another process holds. Then ' +
     'the memory of each of 10,000 waiters, for libraries that do not poll.',
-  subjects: ['raw', 'ours', 'before', 'redis-semaphore', 'murlock'],
+  subjects: ['raw', 'ours', 'before', 'redis-semaphore'],
   rounds: 1,
   columns: {
     perSecond: 'commands/s',

@@ -25,7 +25,7 @@ export const longLine = {
     'releases it immediately. The time from one release to the next grant, and the server time of the ' +
     'commands. Out of turn: served before another caller of the same process that had asked earlier.',
   subjects: ['raw', 'ours', 'before', 'redis-semaphore', 'murlock'],
-  rounds: 5,
+  rounds: 3,
   columns: {
     ms100: '100 wait: ms a handoff',
     server100: 'server time, µs',
@@ -81,8 +81,8 @@ export const deadWaiters = {
     'processes are killed (SIGKILL), then the holder releases: the time from there to the grant. 10,000 ' +
     'means at least ten seconds.',
   subjects: longLine.subjects,
-  rounds: 5,
-  columns: { after4: '4 killed, ms', after100: '100 killed, ms', after1000: '1,000 killed, ms' },
+  rounds: 3,
+  columns: { after100: '100 killed, ms', after1000: '1,000 killed, ms' },
 
   async measure(lab, subject) {
     const after = async (killed) => {
@@ -91,7 +91,6 @@ export const deadWaiters = {
       return delay;
     };
     return {
-      after4: await after(4),
       after100: await after(100),
       // Who polls has no line that the dead could block.
       after1000: subject.tellsQueued ? await after(1_000) : undefined,

@@ -4,7 +4,7 @@ const KEYS = 1_000;
 /** CPU of an application until its code is compiled, µs: a busy machine needs more time for it. */
 const WARM_UP = 3_000_000;
 /** A client that polls for a hot key uses little CPU, ms. */
-const LONGEST_WARM_UP = 8_000;
+const LONGEST_WARM_UP = 4_000;
 
 /** An application that is warm, and what its load was told about it. */
 async function warm(lab, subject, keys) {
@@ -36,8 +36,8 @@ export const route = {
     'answers are: the response times that your users see. Then each of 50 connections sends its next ' +
     'request when it has an answer: the limit of this machine, whose cores the application, Redis and the ' +
     "load share. CPU is the application's, for each request.",
-  subjects: ['raw', 'bare', 'unlocked', 'ours', 'before', 'redis-semaphore', 'murlock'],
-  rounds: 5,
+  subjects: ['raw', 'bare', 'ours', 'before', 'redis-semaphore', 'murlock'],
+  rounds: 3,
   columns: {
     openUs: 'at 5,000/s: CPU, µs',
     openP50: 'p50, ms',
@@ -51,8 +51,8 @@ export const route = {
 
   async measure(lab, subject) {
     const { open, closed } = await warm(lab, subject, KEYS);
-    const opened = await open(4_000);
-    const { cores, ...limit } = await lab.cores(() => closed(3_000));
+    const opened = await open(2_000);
+    const { cores, ...limit } = await lab.cores(() => closed(2_000));
     return {
       openUs: opened.appUs,
       openP50: opened.p50,
@@ -75,7 +75,7 @@ export const hotRoute = {
     'few requests that ask at the right moment, often in the process that has just released: look at p99 ' +
     'and at the longest response.',
   subjects: ['raw', 'ours', 'before', 'redis-semaphore', 'murlock'],
-  rounds: 5,
+  rounds: 3,
   columns: {
     perSecond: 'requests/s',
     p50: 'p50, ms',
@@ -87,6 +87,6 @@ export const hotRoute = {
 
   async measure(lab, subject) {
     const { closed } = await warm(lab, subject, 1);
-    return closed(4_000);
+    return closed(2_000);
   },
 };

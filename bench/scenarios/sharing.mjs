@@ -26,7 +26,7 @@ async function share(lab, subject, loops) {
     };
     return { found: await Promise.all(workers.map(one)) };
   };
-  const ms = lab.quick ? 1_000 : 4_000;
+  const ms = lab.quick ? 1_000 : 2_000;
   await run(WARM_UP);
   const { found, commandsUs } = await lab.gauge(subject, () => run(ms));
   const grants = found.flatMap(({ records }) => records).length;
@@ -65,7 +65,7 @@ export const permits = {
     'for each grant. Least served: the share of the process that got fewer grants; 50 % is fair.',
   subjects: ['raw', 'ours', 'before', 'redis-semaphore'],
   labels: { ...RAW, 'redis-semaphore': 'redis-semaphore `Semaphore`' },
-  rounds: 5,
+  rounds: 3,
   columns: {
     clientUs: 'client CPU, µs a grant',
     commandsUs: 'server time, µs',
@@ -92,7 +92,7 @@ export const readers = {
     'the lock for 5 ms. CPU of all processes for each grant.',
   subjects: ['raw', 'ours', 'before'],
   labels: RAW,
-  rounds: 5,
+  rounds: 3,
   columns: {
     clientUs: 'client CPU, µs a grant',
     commandsUs: 'server time, µs',
