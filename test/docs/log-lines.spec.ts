@@ -1,64 +1,299 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+/**
+ * What docs/troubleshooting.md quotes from the log is printed in this run, line by line: for each cause, something goes wrong here on a
+ * real server. A printed line leads to the heading under which the page quotes it.
+ */
+import { once } from 'node:events';
+import { Body, Controller, Injectable, Module, Post } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import {
-  type FairLockError,
-  LockLostError,
+  type CallOptions,
+  FairLockError,
+  FairLocked,
+  FairLockModule,
+  type FairLockModuleOptions,
+  FairLockService,
+  LockNotReplicatedError,
+  LockProtocolError,
+  LockQueueFullError,
   LockShuttingDownError,
   LockTimeoutError,
-} from '../../lib/core/errors/errors.js';
-import { fragmentsOf, ROOT, textOf } from './pages.js';
+} from 'nestjs-fair-lock';
+import { createFairLock, type StandaloneFairLock } from 'nestjs-fair-lock/standalone';
+import { Peers } from '../integration/cli/cli-process.js';
+import { redisUrl, startRedisServer, type RedisServer, uniquePrefix } from '../support/redis.js';
+import { block, eventually, pause, SOON } from '../support/waiting.js';
+import { fragmentsOf, textOf } from './pages.js';
 
 const PAGE = 'docs/troubleshooting.md';
+const KEY = 'order:42';
+const LABEL = 'OrdersService.pay';
 
-/** The parts of a printed line that are the same each time: without level, names, numbers and methods. */
-const partsOf = (line: string): string[] =>
-  line
-    .replace(/^(WARN|ERROR) \[\w+\] | See nestjs-fair-lock\S+$/g, '')
-    .split(
-      /"[^"]*"|\([^)]*\)|(?:, held by )?\S+\/\d+\/\S+|\b[A-Z]\w+\.[a-z]\w+\b|[\d.]+(?: m?s\b)?|[:.] (?:evalsha)?/,
-    )
-    .map((part) => part.trim())
-    .filter((part) => part.length > 2);
-
-/** The texts of lib/, with literals that are joined by `+` in one piece. */
-const texts = readdirSync(`${ROOT}lib`, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
-  .map((name) => readFileSync(join(ROOT, 'lib', name), 'utf8').replaceAll(/['`"]\s*\+\s*['`"]/g, ''))
-  .join('\n');
-
-const lines = fragmentsOf(PAGE)
+/** The page from each heading to the next, by the anchor of the heading. */
+const sections = new Map(
+  textOf(PAGE)
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => {
+      const [heading = ''] = section.split('\n');
+      return [
+        heading
+          .toLowerCase()
+          .replaceAll(/[^\w\s-]/g, '')
+          .replaceAll(/\s/g, '-'),
+        section,
+      ];
+    }),
+);
+const quoted = fragmentsOf(PAGE)
   .filter(({ words }) => words.includes('log'))
   .flatMap(({ text }) => text.trim().split('\n'));
 
-test('there are lines of the log', () => expect(lines.length).toBeGreaterThan(10));
+/** A line without what differs from run to run: figures, and the process and method of a client. */
+const withoutChance = (line: string): string =>
+  line
+    .replaceAll(/[\w.-]+\/\d+(?:\/[\w.]+)?/g, '<client>')
+    .replaceAll(/127\.0\.0\.1:\d+/g, '<address>')
+    .replaceAll(/(?<=["(\s-])\d+(?:\.\d+)?(?: m?s\b)?/g, '#');
 
-test.each(lines)('%s is what lib/ prints', (line) => {
-  const { message = line, code } = line.startsWith('{')
-    ? (JSON.parse(line) as { message: string; code: string })
-    : { code: undefined };
-  if (code !== undefined) expect(texts).toContain(`'${code}'`);
-  if (message === 'Internal Server Error') return; // the name of the status
-  expect(partsOf(message).filter((part) => !texts.includes(part))).toEqual([]);
+const printed: string[] = [];
+const open: (() => Promise<unknown>)[] = [];
+const peers = new Map<string, Peers>();
+
+class PageLogger {
+  log(): void {}
+  debug(): void {}
+  verbose(): void {}
+  warn = (message: unknown, ...rest: unknown[]): void => this.note('WARN', message, rest);
+  error = (message: unknown, ...rest: unknown[]): void => this.note('ERROR', message, rest);
+  private note(level: string, message: unknown, rest: unknown[]): void {
+    printed.push(`${level} [${String(rest.at(-1))}] ${String(message)}`);
+  }
+}
+
+/** A process without Nest says the same. */
+async function start(options: FairLockModuleOptions): Promise<StandaloneFairLock> {
+  const locks = await createFairLock(options, (message) => printed.push(`WARN [FairLock] ${message}`));
+  open.push(() => locks.close());
+  return locks;
+}
+
+/** Does something that prints a line which begins so. */
+async function prints(line: RegExp, cause: () => Promise<unknown>): Promise<void> {
+  const before = printed.length;
+  await cause();
+  await eventually(() => printed.slice(before).some((each) => line.test(each)), SOON, String(line));
+}
+
+const giveUp = (locks: FairLockService, options: CallOptions = {}): Promise<unknown> =>
+  locks.acquire(KEY, { waitTime: 100, label: LABEL, ...options }).catch((error: unknown) => error);
+
+async function serverWith(config: Record<string, string> = {}): Promise<RedisServer> {
+  const server = await startRedisServer({ config });
+  open.push(() => server.stop());
+  return server;
+}
+
+/** Another process, which holds the lock in a section. */
+async function holder(keyPrefix: string) {
+  const others = new Peers(keyPrefix);
+  peers.set(keyPrefix, others);
+  return await others.start(KEY);
+}
+
+beforeAll(async () => {
+  await callsGiveUp();
+  await losses();
+  await outage();
+  await warningsAtTheStart();
+  await answers();
+}, 170_000);
+
+afterAll(async () => {
+  for (const others of peers.values()) await others.kill();
+  for (const close of open.reverse()) await close();
 });
 
-const body = (error: FairLockError): string => JSON.stringify(error);
-const timeout = new LockTimeoutError('cart:7', 5_000, { holder: 'web-2/1/Carts.add', heldFor: 9, ahead: 1 });
+async function callsGiveUp(): Promise<void> {
+  const keyPrefix = uniquePrefix();
+  const locks = await start({ redis: redisUrl(), keyPrefix, slowWait: 200 });
+  const other = await holder(keyPrefix);
+  await prints(/Gave up .*make the holder faster/, () => giveUp(locks));
+  await prints(/has waited for .*held by .*\. See/, () => giveUp(locks, { waitTime: 400 }));
 
-test.each([
-  ['calls are answered with 423', body(timeout), 'Calls give up (423)'],
-  ['calls give up', timeout.details, 'Calls give up (423)'],
-  ['a lock was lost', new LockLostError('cart:7', 'its lease ran out').details, 'A lock was lost'],
-  ['503 while deploying', body(new LockShuttingDownError('cart:7')), 'Answers with 503 while deploying'],
-  [
-    'a lock stays held',
-    'The lock "cart:7" has been held for 1.5 s by web-2/1/Carts.add.',
-    'A lock stays held',
-  ],
-  ['two workers ran one job', 'Error: job stalled more than allowable limit', 'Two workers ran one job'],
-])('%s: who searches for what is printed finds its section', (_, printed, heading) => {
-  const [code] = /"code":"\w+"/.exec(printed) ?? [];
-  const stems = code === undefined ? partsOf(printed.replace(/^Error: /, '')).slice(0, 2) : [code];
-  const sections = textOf(PAGE).split(/^## /m).slice(1);
-  const found = sections.filter((section) => stems.every((stem) => section.includes(stem)));
-  expect(found.map((section) => section.split('\n')[0])).toContain(heading);
+  const afterCrash = uniquePrefix();
+  const crashed = await holder(afterCrash);
+  crashed.kill('SIGKILL');
+  const waiting = await start({ redis: redisUrl(), keyPrefix: afterCrash, slowWait: 200 });
+  await prints(/Gave up .*its lease ends/, () => giveUp(waiting, { waitTime: 1_000 }));
+  await eventually(
+    () => printed.some((line) => /has waited for.*process is gone/.test(line)),
+    SOON,
+    'slow wait',
+  );
+  other.kill('SIGKILL');
+
+  const self = await start({ redis: redisUrl(), keyPrefix: uniquePrefix() });
+  const lock = await self.acquire(KEY, { label: LABEL });
+  await prints(/This process has held it for/, () => giveUp(self));
+  await lock.release();
+
+  const kept = await start({ redis: redisUrl(), keyPrefix: uniquePrefix() });
+  await kept.withLock(KEY, () => Promise.resolve(), { holdAtLeast: 5_000, label: LABEL });
+  await prints(/kept for another/, () => giveUp(kept));
+
+  const held = await start({ redis: redisUrl(), keyPrefix: uniquePrefix(), slowHold: 50 });
+  await prints(/has been held for/, () => held.withLock(KEY, () => pause(200), { label: LABEL }));
+}
+
+async function losses(): Promise<void> {
+  const server = await serverWith();
+  const options = { redis: server.url, watchdogTimeout: 1_500, livenessWindow: 1_000, commandTimeout: 300 };
+  const locks = await start(options);
+  const section =
+    (code: () => unknown, more: CallOptions = {}) =>
+    () =>
+      locks.withLock(
+        KEY,
+        async (lock) => {
+          await code();
+          if (lock.state !== 'lost') await once(lock.signal, 'abort');
+        },
+        { label: LABEL, ...more },
+      );
+  await prints(
+    /LOST: .*this process did not run/,
+    section(() => block(2_000)),
+  );
+  await prints(
+    /LOST: .*released by force/,
+    section(() => locks.forceRelease(KEY)),
+  );
+  await prints(
+    /LOST: .*no longer has its grant/,
+    section(() => server.command('FLUSHALL')),
+  );
+  await prints(
+    /LOST: .*its leaseTime/,
+    section(() => undefined, { leaseTime: 300 }),
+  );
+  const overdue = locks.withLock(KEY, () => pause(2_500), { maxHold: 100, label: LABEL });
+  await prints(/LOST: .*longer than maxHold/, () => overdue);
+  await prints(
+    /LOST: .*has not renewed it/,
+    section(() => server.kill('SIGSTOP')),
+  );
+  await server.kill('SIGCONT');
+}
+
+async function outage(): Promise<void> {
+  const server = await serverWith({ appendonly: 'yes', appendfsync: 'always' });
+  const locks = await start({ redis: server.url, slowWait: 60_000 });
+  const holding = await start({ redis: server.url });
+  const lock = await holding.acquire(KEY, { label: LABEL });
+  const waited = giveUp(locks, { waitTime: 12_500 });
+  await eventually(async () => (await locks.inspect(KEY)).queueLength === 1, SOON, 'the wait');
+  await server.kill();
+  await prints(/has not served locks for/, () => Promise.resolve()); // after 10 s
+  await prints(/serves locks again/, () => server.restart());
+  await prints(/Gave up .*did not serve locks for/, () => waited);
+  await lock.release();
+}
+
+async function warningsAtTheStart(): Promise<void> {
+  await start({ redis: 'redis://127.0.0.1:1' });
+  const server = await serverWith({ maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' });
+  await start({ redis: server.url });
+  await server.command('ACL', 'SETUSER', 'clerk', 'on', '>secret', '~*', '&*', '+@all', '-evalsha');
+  const address = `127.0.0.1:${server.port}`;
+  await start({ redis: `redis://clerk:secret@${address}` });
+  await start({ redis: `redis://clerk:wrong@${address}` });
+  const { now } = Date;
+  Date.now = () => now() + 5_000; // a host whose clock is wrong
+  await start({ redis: server.url });
+  Date.now = now;
+  const replica = await serverWith({ replicaof: `127.0.0.1 ${server.port}` });
+  await start({ redis: replica.url });
+}
+
+@Injectable()
+class Payments {
+  @FairLocked(KEY)
+  async pay(): Promise<void> {}
+}
+
+@Injectable()
+class CardPayments extends Payments {
+  override async pay(): Promise<void> {}
+}
+
+const THROWN: Record<string, () => Promise<unknown>> = {};
+
+@Controller()
+class Answers {
+  @Post()
+  async answer(@Body('name') name: string): Promise<unknown> {
+    return THROWN[name]?.();
+  }
+}
+
+/** The bodies of answers, and what the filter and the module log. */
+async function answers(): Promise<void> {
+  const fails = (error: FairLockError) => () => Promise.reject(error);
+  const redis = await serverWith();
+  @Module({
+    imports: [FairLockModule.forRoot({ redis: redis.url, onLost: 'reject', commandTimeout: 300 })],
+    controllers: [Answers],
+    providers: [Payments, CardPayments],
+  })
+  class App {}
+  const app = await NestFactory.create(App, { logger: new PageLogger() });
+  open.push(() => app.close());
+  const locks = app.get(FairLockService);
+  Object.assign(THROWN, {
+    timeout: fails(new LockTimeoutError(KEY, 45_000)),
+    busy: () => locks.acquire(KEY, { waitTime: 0 }),
+    lost: () =>
+      locks.withLock(KEY, async ({ signal }) => {
+        await locks.forceRelease(KEY);
+        if (!signal.aborted) await once(signal, 'abort');
+      }),
+    closing: fails(new LockShuttingDownError(KEY)),
+    full: fails(new LockQueueFullError(KEY, 1)),
+    replicas: fails(new LockNotReplicatedError(KEY, 0, 1, 1_000)),
+    version: fails(new LockProtocolError('Another version keeps it.', undefined, true)),
+    down: () => locks.acquire('order:43'),
+  });
+  await app.listen(0, '127.0.0.1');
+  const ask = async (name: string): Promise<void> => {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(await app.getUrl(), {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ name }),
+    });
+    printed.push(await response.text());
+  };
+  for (const name of ['timeout', 'lost', 'closing', 'full', 'replicas', 'version']) await ask(name);
+  const lock = await locks.acquire(KEY);
+  await ask('busy');
+  await lock.release();
+  await redis.kill();
+  await eventually(() => printed.at(-1)!.includes('stopped serving'), SOON, 'the outage');
+  await ask('down');
+}
+
+test('the page quotes lines of the log', () => expect(quoted.length).toBeGreaterThan(30));
+
+test.each(quoted)('%s is printed, as a whole', (line) => {
+  expect(printed.map(withoutChance)).toContain(withoutChance(line));
+});
+
+test('each printed line leads to the heading under which the page quotes it', () => {
+  const astray = printed
+    .filter((line) => line.includes('/troubleshooting.md#'))
+    .filter((line) => {
+      const section = sections.get(/troubleshooting\.md#([\w-]+)\.$/.exec(line)?.[1] ?? '') ?? '';
+      return !withoutChance(section).includes(withoutChance(line));
+    });
+  expect([...new Set(astray)]).toEqual([]);
 });

@@ -154,7 +154,7 @@ async function lookAtNode(
   const ahead = wrongClock === undefined ? 0 : await clockDifference(node).catch(() => 0);
   if (Math.abs(ahead) > CLOCK_TOLERANCE)
     warnings.push(
-      `The clocks of Redis and of this host differ by ${(ahead / 1_000).toFixed(1)} s, so one of them is wrong. ${wrongClock} Synchronize both with NTP.`,
+      `The clocks of Redis and of this host differ by ${(Math.abs(ahead) / 1_000).toFixed(1)} s, so one of them is wrong. ${wrongClock} Synchronize both with NTP.`,
     );
   return warnings;
 }
