@@ -1,20 +1,21 @@
-import { totalLoad, type LockLoad } from '../core/engine/engines.js';
+import { newLoad, totalLoad, type LockLoad } from '../core/engine/engines.js';
 import type { LockNames } from './lock-names.js';
 
 /** The present waits and holds of this process, by lock name. A name that was seen once stays, with zeros. */
 export function presentLoad(names: LockNames): Map<string, LockLoad> {
   const loads = new Map<string, LockLoad>();
-  for (const [lock, { waiting, held, oldestWait }] of totalLoad()) {
+  for (const [lock, { waiting, held, oldestWait, oldestHold }] of totalLoad()) {
     const name = names.of(lock);
-    const sum = loads.get(name) ?? { waiting: 0, held: 0, oldestWait: 0 };
+    const sum = loads.get(name) ?? newLoad();
     loads.set(name, {
       waiting: sum.waiting + waiting,
       held: sum.held + held,
       oldestWait: Math.max(sum.oldestWait, oldestWait),
+      oldestHold: Math.max(sum.oldestHold, oldestHold),
     });
   }
   for (const name of names.all()) {
-    if (!loads.has(name)) loads.set(name, { waiting: 0, held: 0, oldestWait: 0 });
+    if (!loads.has(name)) loads.set(name, newLoad());
   }
   return loads;
 }

@@ -20,6 +20,7 @@ export function countInOtel(provider: MeterProvider | undefined): () => void {
     ['fairlock.waiting', ({ waiting }) => waiting, '{request}'],
     ['fairlock.held', ({ held }) => held, '{lock}'],
     ['fairlock.oldest_wait', ({ oldestWait }) => oldestWait / 1_000, 's'],
+    ['fairlock.oldest_hold', ({ oldestHold }) => oldestHold / 1_000, 's'],
   ];
   const ends = gauges.map(([name, value, unit]) => {
     const gauge = meter.createObservableGauge(name, { unit });

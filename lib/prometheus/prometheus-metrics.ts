@@ -20,6 +20,7 @@ const NAMES = [
   'fairlock_waiting',
   'fairlock_held',
   'fairlock_oldest_wait_seconds',
+  'fairlock_oldest_hold_seconds',
   'fairlock_lost_total',
   'fairlock_passed_over_total',
   'fairlock_store_failures_total',
@@ -27,8 +28,9 @@ const NAMES = [
 
 /**
  * Counts the waits, holds and failures of this process in metrics of prom-client: `fairlock_wait_duration_seconds`,
- * `fairlock_hold_duration_seconds`, `fairlock_waiting`, `fairlock_held`, `fairlock_oldest_wait_seconds`, `fairlock_lost_total`,
- * `fairlock_passed_over_total`, `fairlock_store_failures_total`. The label `lock` is the template of the key, never the key.
+ * `fairlock_hold_duration_seconds`, `fairlock_waiting`, `fairlock_held`, `fairlock_oldest_wait_seconds`,
+ * `fairlock_oldest_hold_seconds`, `fairlock_lost_total`, `fairlock_passed_over_total`, `fairlock_store_failures_total`. The label `lock` is the
+ * template of the key, never the key.
  *
  * @returns a function that ends the counting and removes the metrics from the registry
  * @throws LockConfigurationError if the registry already has a metric of one of these names; it is left unchanged
@@ -109,6 +111,12 @@ function createMetrics(registry: AnyRegistry, buckets: number[], names: LockName
       'fairlock_oldest_wait_seconds',
       'How long the oldest waiting request has waited',
       ({ oldestWait }) => oldestWait / 1_000,
+      'max',
+    ),
+    oldestHold: gauge(
+      'fairlock_oldest_hold_seconds',
+      'How long the oldest hold has lasted that has not ended',
+      ({ oldestHold }) => oldestHold / 1_000,
       'max',
     ),
     lost: new Counter({

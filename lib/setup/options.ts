@@ -78,7 +78,7 @@ export interface FairLockModuleOptions {
   drainTimeout?: number | undefined;
   /**
    * How long a request may wait before one warning is logged, with the holder of the lock at that moment: 1 or more, or `false` for
-   * never. Default 10,000. Costs one inspection of the lock, at most one in 10 s for each key. A request that gives up earlier also triggers a
+   * never. Default 10,000. Costs one inspection of the lock, at most one in 10 s for each key. A request that gives up also triggers a
    * warning: at most one in 10 s for each key, and none for `waitTime: 0` or `onTimeout: 'skip'`.
    */
   slowWait?: number | false | undefined;

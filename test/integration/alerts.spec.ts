@@ -1,13 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { jest } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { collectPrometheusMetrics } from 'nestjs-fair-lock/prometheus';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { bench } from '../unit/core/support.js';
 
-const folder = new URL('../../observability/', import.meta.url);
-const read = (name: string): string => readFileSync(new URL(name, folder), 'utf8');
+const observability = new URL('../../observability/', import.meta.url);
+const read = (name: string): string => readFileSync(new URL(name, observability), 'utf8');
 
 interface Rule {
   readonly alert: string;
@@ -44,6 +47,38 @@ async function scrape(): Promise<Map<string, Set<string>>> {
     for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) series.get(name)?.add(label);
   }
   return series;
+}
+
+/** As Prometheus asks, ms. */
+const SCRAPE_INTERVAL = 15_000;
+
+/** What is scraped in ten minutes from a process in which a request for one lock arrives every 5 s. */
+async function printedInTenMinutes(hangs: boolean): Promise<{ series: string; values: string }[]> {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+  const registry = new Registry();
+  const end = collectPrometheusMetrics({ registry });
+  const { engine, service } = bench({ waitTime: 45_000 });
+  await engine.start();
+  const section = () => (hangs ? new Promise<never>(() => undefined) : sleep(1_000));
+  const series = new Map<string, string[]>();
+  for (let time = 0; time <= 600_000; time += 5_000) {
+    void service.withLock('order:1', section, { group: 'order:<0>' }).catch(() => undefined);
+    await jest.advanceTimersByTimeAsync(5_000);
+    if (time % SCRAPE_INTERVAL > 0) continue;
+    const scrapes = time / SCRAPE_INTERVAL;
+    for (const [, name = '', value = ''] of (await registry.metrics()).matchAll(/^(\w+\{.*\}) (\S+)$/gm)) {
+      const values = series.get(name) ?? Array.from({ length: scrapes }, () => '_'); // not there yet
+      series.set(name, [...values, value]);
+    }
+  }
+  await engine.close();
+  end();
+  jest.useRealTimers();
+  return [...series].map(([name, values]) => ({ series: name, values: values.join(' ') }));
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** What an expression reads: metrics, and the labels that it groups or filters by. */
@@ -89,14 +124,46 @@ describe('the alert rules and the dashboard in observability/', () => {
   const promtool = process.env['PROMTOOL'] ?? 'promtool';
   const present = spawnSync(promtool, ['--version']).status === 0;
   const required = process.env['PROMTOOL_REQUIRED'] === 'true';
-  (present || required ? test : test.skip)(
-    'each rule fires on what it is for, and none on a quiet process (promtool)',
+  const withPromtool = present || required ? test : test.skip;
+
+  const expectSuccess = (file: string): void => {
+    const { status, stdout, stderr } = spawnSync(promtool, ['test', 'rules', file], { encoding: 'utf8' });
+    expect([status, stdout, stderr]).toEqual([0, expect.stringContaining('SUCCESS'), '']);
+  };
+
+  withPromtool(
+    'each rule about counters fires on what it is for, and none on a quiet process (promtool)',
     () => {
-      const file = fileURLToPath(new URL('alerts.promtool.yml', import.meta.url));
-      const { status, stdout, stderr } = spawnSync(promtool, ['test', 'rules', file], { encoding: 'utf8' });
-      expect([status, stdout, stderr]).toEqual([0, expect.stringContaining('SUCCESS'), '']);
+      expectSuccess(fileURLToPath(new URL('alerts.promtool.yml', import.meta.url)));
     },
   );
+
+  withPromtool.each([
+    ['with a holder that hangs, a long wait, a long hold and the waits that time out fire', true],
+    ['with sections of a second, nothing fires', false],
+  ])('%s: on what the exporter prints in ten minutes (promtool)', async (_, hangs) => {
+    const fired = ['FairLockHeldForLong', 'FairLockWaitIsLong', 'FairLockWaitsTimeOut'];
+    const expected = fired.map((name) => ({ labels: `{alertname="${name}"}`, value: 1 }));
+    const folder = mkdtempSync(join(tmpdir(), 'fair-lock-alerts-'));
+    const file = join(folder, 'alerts.test.yml');
+    const tests = [
+      {
+        interval: `${SCRAPE_INTERVAL / 1_000}s`,
+        input_series: await printedInTenMinutes(hangs),
+        promql_expr_test: [
+          {
+            expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
+            eval_time: '9m30s',
+            exp_samples: hangs ? expected : [],
+          },
+        ],
+      },
+    ];
+    const rule_files = [fileURLToPath(new URL('alerts.yml', observability))];
+    writeFileSync(file, stringify({ rule_files, evaluation_interval: '15s', tests }));
+    expectSuccess(file);
+    rmSync(folder, { recursive: true });
+  });
 
   test('each rule says what happened and what to do', () => {
     expect(rules.map(({ alert }) => alert)).toEqual([

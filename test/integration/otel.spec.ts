@@ -270,6 +270,7 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
         'fairlock.held',
         'fairlock.hold.duration',
         'fairlock.oldest_wait',
+        'fairlock.oldest_hold',
         'fairlock.wait.duration',
         'fairlock.waiting',
       ]),

@@ -152,7 +152,7 @@ describe('the metrics of nestjs-fair-lock/prometheus', () => {
     cleared.clear();
     const endSecond = collectPrometheusMetrics({ registry: cleared });
     endFirst();
-    expect(cleared.getMetricsAsArray()).toHaveLength(8);
+    expect(cleared.getMetricsAsArray()).toHaveLength(9);
     endSecond();
     expect(cleared.getMetricsAsArray()).toHaveLength(0);
   });

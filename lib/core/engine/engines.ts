@@ -10,6 +10,12 @@ export interface LockLoad {
   held: number;
   /** Milliseconds since the oldest waiting request was made; followers of a leader do not count. */
   oldestWait: number;
+  /** Milliseconds since the oldest hold began that still lasts; the term of a leader does not count. */
+  oldestHold: number;
+}
+
+export function newLoad(): LockLoad {
+  return { waiting: 0, held: 0, oldestWait: 0, oldestHold: 0 };
 }
 
 /** An engine as exporters see it. */
@@ -33,12 +39,15 @@ export function withdraw(engine: ObservableEngine): void {
 export function addLoad(total: Map<string, LockLoad>, waits: Waits, holds: Holds): void {
   const loadOf = ({ lock }: CheckedOptions): LockLoad => {
     let load = total.get(lock);
-    if (!load) total.set(lock, (load = { waiting: 0, held: 0, oldestWait: 0 }));
+    if (!load) total.set(lock, (load = newLoad()));
     return load;
   };
-  for (const { options, grant, share } of holds.present())
-    if (grant.lease.state !== 'lost') loadOf(options).held += weightOf(share);
   const time = performance.now();
+  for (const { options, grant, share, since } of holds.present()) {
+    const load = loadOf(options);
+    if (grant.lease.state !== 'lost') load.held += weightOf(share);
+    if (!options.lasting) load.oldestHold = Math.max(load.oldestHold, time - since);
+  }
   for (const { options, wait } of waits.present()) {
     const load = loadOf(options);
     load.waiting += 1;

@@ -1,3 +1,4 @@
+import type { LockLoad } from '../../../../lib/core/engine/engines.js';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { jest } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -474,15 +475,15 @@ describe('a shutdown', () => {
 });
 
 describe('leaders and followers', () => {
-  it('do not count as slow, nor as the oldest wait; others on the same key do', async () => {
+  it('do not count as slow, nor as the oldest wait or hold; others on the same key do', async () => {
     b = bench({ slowWait: 20, slowHold: 20 });
     lead('k', untilTold);
     const follower = lead('k', untilTold);
     await sleep(60);
     expect(b.warnings).toEqual([]);
-    const load = new Map<string, { oldestWait: number; waiting: number; held: number }>();
+    const load = new Map<string, LockLoad>();
     b.engine.addLoad(load);
-    expect(load.get('other')).toEqual({ waiting: 1, held: 1, oldestWait: 0 });
+    expect(load.get('other')).toEqual({ waiting: 1, held: 1, oldestWait: 0, oldestHold: 0 });
     await follower.stop();
     const other = b.engine.service.acquire('k', { waitTime: 80 });
     await expect(other).rejects.toThrow();
