@@ -9,6 +9,8 @@ export interface TemplateRoot {
   readonly firstStep: RegExp;
   /** The form of a placeholder, for messages. */
   readonly form: string;
+  /** A placeholder as the paths of routes have it, whose name is the first group; undefined where these have no meaning. */
+  readonly ofRoutes?: RegExp;
 }
 
 /** The arguments of a method: `<0>`, `<0.id>`. */
@@ -21,6 +23,7 @@ export const METHOD_ARGUMENTS: TemplateRoot = {
 export const HTTP_REQUEST: TemplateRoot = {
   firstStep: /^[A-Za-z_$][\w$]*$/,
   form: '<property.property>, as in <params.id>',
+  ofRoutes: /(?:^|:):([A-Za-z_]\w*)/,
 };
 
 /** The decorated method or handler that a key belongs to. */
@@ -134,6 +137,13 @@ const FOREIGN = /[#$]\{[^{}]*\}|\{\{[^{}]*\}\}|\{\d+[^{}:]*\}|%[sdi](?!\w)|\$\d|
 const WORD_IN_BRACES = /^[^<]*\{[\w.]+\}[^<]*$/;
 
 function refuseForeignPlaceholder(template: string, root: TemplateRoot, named: string): void {
+  const [, parameter] = root.ofRoutes?.exec(template) ?? [];
+  if (parameter !== undefined) {
+    refuseTemplate(
+      `${named} contains ":${parameter}", which is plain text here, so that all calls would share one lock. Write ` +
+        `<params.${parameter}>; for a key with such text, use a function.`,
+    );
+  }
   const [found] =
     FOREIGN.exec(template) ?? (WORD_IN_BRACES.test(template) ? (/\{.*?\}/.exec(template) ?? []) : []);
   if (found === undefined) return;

@@ -4,6 +4,7 @@ import {
   type ExecutionContext,
   Inject,
   Injectable,
+  Logger,
   mixin,
   type NestInterceptor,
   type Type,
@@ -18,7 +19,7 @@ import {
 import { refuseValue, requireOptions } from '../../core/options/refusals.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { type Sharing } from '../../core/options/sharing.js';
-import { LockConfigurationError } from '../../core/errors/errors.js';
+import { LockConfigurationError, LockKeyError } from '../../core/errors/errors.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { isCutOff, onClosed } from './closed-response.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
@@ -112,7 +113,8 @@ export abstract class FairLockInterceptor implements NestInterceptor {
               const options = { group: groupOf(key, place), ...acquireOptions, label: place };
               const response = until === 'response' ? responseOf(context) : undefined;
               if (response) options.maxHold ??= Math.min(locks.maxHold, MAX_HOLD_OF_RESPONSE);
-              const hold = await openStream(locks, keysOf(sourceIn(context)), options, leaving);
+              const keys = warningOfNone(context, () => keysOf(sourceIn(context)));
+              const hold = await openStream(locks, keys, options, leaving);
               return run.holding(hold, response && closed(response, hold.lock.signal));
             },
             () => run.begin(next.handle() as Observable<unknown>),
@@ -125,6 +127,42 @@ export abstract class FairLockInterceptor implements NestInterceptor {
   }
 
   abstract intercept(context: ExecutionContext, next: CallHandler): Observable<unknown>;
+}
+
+/** The time of the last warning of each handler, on the monotonic clock. */
+const warned = new WeakMap<object, number>();
+
+/** The pause between two warnings of one handler, ms. */
+const BETWEEN_WARNINGS = 3_600_000;
+
+/** Logs the first request of a handler that makes no key: the client is told 400, and a typo in the key would reach no operator. */
+function warningOfNone<T>(context: ExecutionContext, keysOf: () => T): T {
+  try {
+    return keysOf();
+  } catch (error) {
+    const handler = context.getHandler();
+    const last = warned.get(handler) ?? -Infinity;
+    if (
+      error instanceof LockKeyError &&
+      error.status === 400 &&
+      performance.now() - last > BETWEEN_WARNINGS
+    ) {
+      warned.set(handler, performance.now());
+      new Logger('FairLock').warn(
+        `A request to ${placeOf(context)} got 400, because it gives its lock no key. If all of them do, the key is misspelt` +
+          `${parametersOf(context)}. Further ones are logged once an hour. ${error.details}`,
+      );
+    }
+    throw error;
+  }
+}
+
+/** The names of the parameters of a route, without their values. */
+function parametersOf(context: ExecutionContext): string {
+  if (context.getType() !== 'http') return '';
+  const { params } = context.switchToHttp().getRequest<{ readonly params?: object }>();
+  const names = Object.keys(params ?? {}).map((name) => `<params.${name}>`);
+  return names.length === 0 ? ': its route has no parameters' : `: its route has ${names.join(', ')}`;
 }
 
 function placeOf(context: ExecutionContext): string {
