@@ -19,7 +19,7 @@ type Phase = 'running' | 'stopping' | 'drained' | 'closed';
 
 /** A shutdown that waits for so long (ms) says for what. */
 const SAYS_WHY = 1_000;
-/** It names so many locks; the rest is only counted. */
+/** It names this many locks; the rest is only counted. */
 const MOST_NAMED = 5;
 
 /** Ends the waits and the holds of an engine step by step, and decides which requests are still served until then. */
