@@ -31,9 +31,11 @@ const flows = sharedByAllCopies('nestjs-fair-lock:flow:1', () => new AsyncLocalS
 /**
  * Runs `code` for a client that may go away. Then every wait that the code, however deep, began outside of a hold ends with a
  * LockAbortedError. Nothing else changes: a free lock is still granted, and a section that has begun goes on.
+ *
+ * The request begins outside of every hold, also on a server that a section has begun to listen with: it is not a part of that section.
  */
 export function runForClient<T>(client: RequestClient, code: () => T): T {
-  return flows.run({ client, scope: scopeOfFlow() }, code);
+  return flows.run({ client, scope: undefined }, code);
 }
 
 /** The client for which this code runs. */

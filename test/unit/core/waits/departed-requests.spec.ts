@@ -59,6 +59,22 @@ describe('a request whose client disconnects', () => {
     });
   });
 
+  it('leaves the line also on a server that was begun inside a hold: no request is inside of it', async () => {
+    const holder = await b.service.acquire('k');
+    const request = new AbortController();
+    await b.service.withLock('leader', async () => {
+      const waiting = rejection(forClientOf(request.signal, pay));
+      const endless = forClientOf(request.signal, () => b.service.acquire('k', { waitTime: Infinity }));
+      const refused = rejection(endless);
+      await settle();
+      expect(await b.store.waiting('k')).toBe(2);
+      expect(forClientOf(request.signal, () => b.service.current())).toBeUndefined();
+      request.abort(new ClientGoneError());
+      for (const error of [await waiting, await refused]) expect(error).toBeInstanceOf(LockAbortedError);
+    });
+    await holder.release();
+  });
+
   it('leaves the line also when it goes between the call and the answer of the store', async () => {
     const holder = await b.service.acquire('k');
     const request = new AbortController();
