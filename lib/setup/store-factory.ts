@@ -18,7 +18,7 @@ export type StoreFactory = (
 export const createStore: StoreFactory = (options, onWarning) => {
   switch (options.store) {
     case 'memory':
-      return new MemoryLockStore();
+      return new MemoryLockStore(options.watchdogTimeout);
     case 'redis':
       return new RedisLockStore({
         redis: options.redis,

@@ -144,10 +144,9 @@ export class Hold implements Linked<Hold>, TimedTask {
     }
     this.isPastMaxHold = true;
     const why = `it was held for longer than maxHold (${maxHold} ms)`;
-    if (lease.remaining() < Infinity) {
-      this.keeper.warnOf(this, `The lock ${quote(this.key)} will be LOST when its lease expires: ${why}.`);
-    }
     lease.stopRenewing(why);
+    if (lease.lostError) return;
+    this.keeper.warnOf(this, `The lock ${quote(this.key)} will be LOST when its lease expires: ${why}.`);
   }
 
   /** The grant was lost. */

@@ -134,7 +134,7 @@ export class Lease {
   stopRenewing(why: string): void {
     this.renewingStoppedListener?.();
     this.ending = why;
-    if (this.left === Infinity) this.lose(why);
+    if (this.remaining() === Infinity) this.lose(why);
     else this.interrupt(new LockLostError(this.key, why));
   }
 

@@ -28,13 +28,21 @@ function nextToken(): number {
   return lastToken;
 }
 
+/** What ends a lease that the engine does not renew any more, as by `maxHold`. */
+export interface Renewing {
+  /** Milliseconds that are left of it then. */
+  readonly lease: number;
+  /** Called then. */
+  stopped(grant: MemoryGrant): void;
+}
+
 /** The hold of one lock, or of a part of it. Without a `leaseTime` it lasts until released, because its process and the store crash together. */
 export class MemoryGrant implements Grant, TimedTask {
   readonly key: string;
   readonly share: Share | undefined;
   readonly lease: Lease;
-  /** When a fixed lease ends, on the monotonic clock. */
-  readonly due: number;
+  /** When the lease ends, on the monotonic clock: a fixed one, or one that is not renewed any more. */
+  due: number;
   /** Rises with every grant. */
   private readonly number = nextToken();
   private readonly since = now();
@@ -43,6 +51,7 @@ export class MemoryGrant implements Grant, TimedTask {
     private readonly request: LockRequest,
     readonly waited: number,
     private readonly onRelease: (grant: MemoryGrant, keptUntil: number) => void,
+    renewing: Renewing,
   ) {
     this.key = request.key;
     this.share = request.share;
@@ -50,6 +59,12 @@ export class MemoryGrant implements Grant, TimedTask {
     // No margin is taken off: holder and store read the same clocks in the same thread.
     this.lease = new Lease(this.key, this.since, leaseTime);
     this.due = this.since.monotonic + leaseTime;
+    if (leaseTime < Infinity) return;
+    this.lease.onRenewingStopped(() => {
+      this.due = performance.now() + renewing.lease;
+      this.lease.limit(renewing.lease);
+      renewing.stopped(this);
+    });
   }
 
   get token(): number | undefined {
@@ -72,7 +87,8 @@ export class MemoryGrant implements Grant, TimedTask {
   }
 
   onDue(): void {
-    this.lease.lose(`its lease of ${this.request.leaseTime} ms expired`);
+    const { leaseTime } = this.request;
+    this.lease.lose(leaseTime === undefined ? 'its lease expired' : `its lease of ${leaseTime} ms expired`);
   }
 
   release(keep = 0): Promise<void> {

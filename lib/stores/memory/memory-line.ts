@@ -11,7 +11,7 @@ import {
 import type { Wait } from '../../core/port/wait.js';
 import { WaitingLine } from '../../core/holds/waiting-line.js';
 import { Kept } from './kept-lock.js';
-import { MemoryGrant, who } from './memory-grant.js';
+import { MemoryGrant, type Renewing, who } from './memory-grant.js';
 import { type NodeTimers } from './node-timers.js';
 
 /** One lock: its holders and its waiters. The store forgets it once no part of it is held or kept; then no request waits, either. */
@@ -23,14 +23,18 @@ export class MemoryLine {
   /** Of both together. */
   private held: Held = { used: 0, mode: undefined, limit: undefined };
   private readonly line: WaitingLine<Grant>;
+  private readonly renewing: Renewing;
 
   constructor(
     private readonly key: string,
     private readonly leaseTimers: NodeTimers,
     waitTimers: NodeTimers,
+    /** Milliseconds of a lease. */
+    lease: number,
     /** Called when the lock has neither a holder nor waiters, so that the line can be forgotten. */
     private readonly onIdle: () => void,
   ) {
+    this.renewing = { lease, stopped: (grant) => this.leaseTimers.schedule(grant, grant.due) };
     this.line = new WaitingLine(waitTimers, {
       admits: ({ share }) => admits(this.held, share),
       serve: (wait) => this.grant(wait, wait.waited),
@@ -119,7 +123,7 @@ export class MemoryLine {
   }
 
   private grant(request: LockRequest, waited: number): MemoryGrant {
-    const grant = new MemoryGrant(request, waited, this.end);
+    const grant = new MemoryGrant(request, waited, this.end, this.renewing);
     const { share } = request;
     this.held = withLimitOf(share, {
       ...this.held,

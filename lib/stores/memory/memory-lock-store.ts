@@ -13,7 +13,8 @@ import { NodeTimers } from './node-timers.js';
  * Locks within one process: for tests, for development without Redis, for an application of one instance.
  *
  * Same order, same errors and same tokens as the Redis store. Engines that are given the same instance share its
- * locks; two instances do not share locks. A hold without `leaseTime` never runs out, because holder and store crash together.
+ * locks; two instances do not share locks. A hold without `leaseTime` runs out only after its
+ * `maxHold`, because holder and store crash together.
  * A free lock does not use memory, and an idle store has no timer.
  */
 export class MemoryLockStore implements LockStore {
@@ -24,6 +25,9 @@ export class MemoryLockStore implements LockStore {
   /** These timers keep the process alive until each wait ends, because this store has no connection that would. */
   private readonly waitTimers = new NodeTimers(true);
   private closed = false;
+
+  /** @param lease milliseconds for which a lock outlives the end of its renewal, as in Redis; Infinity: it is lost then */
+  constructor(private readonly lease = Infinity) {}
 
   start(): Promise<void> {
     return Promise.resolve();
@@ -68,7 +72,9 @@ export class MemoryLockStore implements LockStore {
   }
 
   private begin(key: string): MemoryLine {
-    const line = new MemoryLine(key, this.leaseTimers, this.waitTimers, () => this.lines.delete(key));
+    const line = new MemoryLine(key, this.leaseTimers, this.waitTimers, this.lease, () =>
+      this.lines.delete(key),
+    );
     this.lines.set(key, line);
     return line;
   }

@@ -68,7 +68,7 @@ export interface Bench {
 }
 
 export function bench(defaults: Partial<EngineDefaults> = {}): Bench {
-  const store = new RecordingStore();
+  const store = new RecordingStore(defaults.lease);
   const warnings: string[] = [];
   const engine = new LockEngine(store, {
     waitTime: 10_000,

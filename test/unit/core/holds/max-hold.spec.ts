@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { type FairLockError, LockLostError } from '../../../../lib/core/errors/errors.js';
 import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
 import { deferred } from '../../../support/waiting.js';
-import { bench, leftovers, NOTHING, type Bench } from '../support.js';
+import { bench, leftovers, NOTHING, settle, type Bench } from '../support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -24,6 +24,29 @@ describe('maxHold', () => {
     expect(lock.state).toBe('held');
     expect(renewingStopped).toHaveBeenCalledTimes(1);
     expect(b.warnings).toEqual([expect.stringContaining('"k" will be LOST when its lease expires')]);
+    await lock.release();
+  });
+
+  it('keeps the lock in memory, too, until the section has ended, or for the rest of a lease', async () => {
+    b = bench({ lease: 60_000 });
+    const ended: string[] = [];
+    const section = b.service.withLock(
+      'k',
+      async (lock) => {
+        await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+        await settle();
+        ended.push('section', lock.state);
+      },
+      { maxHold: 10 },
+    );
+    await b.service.withLock('k', () => ended.push('next'));
+    await section;
+    expect(ended).toEqual(['section', 'held', 'next']);
+
+    b = bench({ lease: 50 });
+    const lock = await b.service.acquire('k', { maxHold: 10 });
+    await (await b.service.acquire('k')).release();
+    expect(lock.state).toBe('lost');
     await lock.release();
   });
 
