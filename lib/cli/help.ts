@@ -23,7 +23,7 @@ OPTIONS
                             other users of the computer can read arguments.
   --cluster                 The URL is one node of a Redis Cluster.
   --prefix TEXT             The keyPrefix of the module, after the key prefix of an ioredis client, if any.
-                            Default: fairlock. Not for --store redisson, whose locks have none.
+                            Default: FAIR_LOCK_PREFIX, otherwise fairlock. Not for --store redisson, whose locks have none.
   --store redis|redisson    The store of the module. Default: redis
   --orphans                 ls, watch: also search Redis for locks of dead processes (SCAN).
   --timeout MS              How long to wait for the processes to answer. Default: 500

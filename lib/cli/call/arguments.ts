@@ -77,7 +77,9 @@ export function readArguments(args: readonly string[]): Arguments {
     if (given && command !== 'help' && command !== 'version' && !commands.includes(command))
       throw new UsageError(`--${option} is an option of ${commands.join(' and ')}, not of ${command}.`);
   }
-  const { store, redis, prefix, orphans = false, interval = '1000' } = values;
+  const { store, redis, orphans = false, interval = '1000' } = values;
+  const usual = store === 'redis' ? process.env['FAIR_LOCK_PREFIX'] : undefined;
+  const prefix = values.prefix ?? (usual || undefined);
   checkRedis(redis ?? process.env['REDIS_URL']);
   if (store !== 'redis' && store !== 'redisson') throw new UsageError('--store must be redis or redisson.');
   if (command === 'force-release') checkForceRelease(store, values.token, values.holder);

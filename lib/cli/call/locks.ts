@@ -1,4 +1,4 @@
-import { Cluster } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { LockEngine } from '../../core/engine/lock-engine.js';
 import { type LockOverview } from '../../core/query/lock-overview.js';
 import { type LockStore, type StoreHealth } from '../../core/port/lock-store.js';
@@ -13,10 +13,12 @@ export class Locks {
   readonly warnings: string[] = [];
   private readonly store: LockStore;
   private readonly engine: LockEngine;
+  private readonly address: string;
 
   /** @throws LockConfigurationError for a URL or prefix that cannot work */
   constructor({ redis, cluster, prefix, store }: Arguments) {
     const options = resolveOptions({ redis, store, keyPrefix: prefix });
+    this.address = options.redis as string;
     const source = cluster ? clusterAt(options.redis as string) : options.redis;
     const onWarning = (message: string) => void this.warnings.push(message);
     this.store = createStore({ ...options, redis: source }, onWarning);
@@ -41,6 +43,25 @@ export class Locks {
     const overview = await this.engine.service.query({ timeout, orphans });
     const self = this.store.peers?.self.clientId;
     return { ...overview, processes: overview.processes.filter(({ clientId }) => clientId !== self) };
+  }
+
+  /** The prefixes under which processes listen that are connected to this server, without this process. Never rejects. */
+  async livePrefixes(): Promise<string[]> {
+    const client = new Redis(this.address, { lazyConnect: true, retryStrategy: () => null });
+    client.on('error', () => undefined); // there is none to name then
+    try {
+      await client.connect();
+      const channels = (await client.pubsub('CHANNELS', '*:client:*')) as string[];
+      const self = this.store.peers?.self.clientId ?? '';
+      const others = channels.filter((channel) => !channel.endsWith(self));
+      return [
+        ...new Set(others.flatMap((each) => /^(.+):client:[0-9a-f]{32}$/.exec(each)?.[1] ?? [])),
+      ].sort();
+    } catch {
+      return [];
+    } finally {
+      client.disconnect();
+    }
   }
 
   health(): Promise<StoreHealth> {

@@ -1,29 +1,42 @@
 import { MOST_REPORTED } from '../../core/query/reporter.js';
 import { type LockOverview, type LockReport } from '../../core/query/lock-overview.js';
+import { printable } from '../../core/errors/text.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';
 import { clientText, count, table, time } from '../call/text.js';
 
 export const ls: Command = async ({ locks, args, print }) => {
   const overview = await locks.query(args, args.orphans);
-  print(args.json ? overview : overviewText(overview));
+  const unnamed = isUnused(overview) && args.prefix === undefined && args.store === 'redis';
+  const prefixes = unnamed && !args.json ? await locks.livePrefixes() : [];
+  print(args.json ? overview : [overviewText(overview), ...prefixesText(prefixes)].join('\n'));
   return EXIT.done;
 };
 
 export const NO_PROCESS =
   'No process is using these locks. --prefix, --store and --cluster select which locks.';
 
+function isUnused({ locks, processes, silent }: LockOverview): boolean {
+  return locks.length + processes.length + silent.length === 0;
+}
+
+function prefixesText(prefixes: readonly string[]): string[] {
+  if (prefixes.length === 0) return [];
+  return [
+    `Processes use these prefixes here: ${prefixes.map(printable).join(', ')}. Name one by --prefix or FAIR_LOCK_PREFIX.`,
+  ];
+}
+
 /** All locks as a table, then remarks on problems. */
 export function overviewText(overview: LockOverview): string {
-  const { locks, processes, silent } = overview;
-  const unused = locks.length + processes.length + silent.length === 0;
+  const { locks, processes } = overview;
   const held = locks.filter(({ holder }) => holder).length;
   const waiting = locks.reduce((sum, { waiters }) => sum + waiters.length, 0);
   const headings = ['LOCK', 'HOLDER', ' HELD FOR', ' WAITING', ' LONGEST WAIT'];
   return [
     ...(locks.length > 0 ? [table(headings, locks.map(row)), ''] : []),
     `${held} held, ${waiting} waiting, ${count(processes.length, 'process', 'processes')}`,
-    ...(unused ? [NO_PROCESS] : []),
+    ...(isUnused(overview) ? [NO_PROCESS] : []),
     ...processes
       .filter(({ truncated }) => truncated)
       .map(

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { type LockOverview, type LockSnapshot } from 'nestjs-fair-lock';
+import { createFairLock } from 'nestjs-fair-lock/standalone';
 import { redisUrl, startRedisServer, uniquePrefix } from '../../support/redis.js';
 import { SOON } from '../../support/waiting.js';
 import { type Answer, HOST, Peers, runCli, spawnCli } from './cli-process.js';
@@ -224,4 +225,24 @@ test('leaves nothing in Redis', async () => {
   const redis = new Redis(redisUrl());
   expect(await redis.keys(`${prefix}*`)).toEqual([]);
   await redis.quit();
+});
+
+test('a prefix may come from FAIR_LOCK_PREFIX; without one, ls names those that processes use', async () => {
+  const server = await startRedisServer();
+  const locks = await createFairLock({ redis: server.url, keyPrefix: 'shop:lock' });
+  const lock = await locks.acquire('a');
+  try {
+    const unnamed = await runCli(server.url, 'ls');
+    expect(unnamed.out).toContain(
+      'Processes use these prefixes here: shop:lock. Name one by --prefix or FAIR_LOCK_PREFIX.\n',
+    );
+    process.env['FAIR_LOCK_PREFIX'] = 'shop:lock';
+    const named = await runCli(server.url, 'ls');
+    expect(named.out).toContain('1 held, 0 waiting, 1 process\n');
+  } finally {
+    delete process.env['FAIR_LOCK_PREFIX'];
+    await lock.release();
+    await locks.close();
+    await server.stop();
+  }
 });
