@@ -2,9 +2,6 @@ import js from '@eslint/js';
 import globals from 'globals';
 import tseslint from 'typescript-eslint';
 
-/** A file has one idea. */
-const MAX_LINES = 250;
-
 export default tseslint.config(
   {
     ignores: [
@@ -25,7 +22,6 @@ export default tseslint.config(
   {
     files: ['lib/board/page/*.js'],
     languageOptions: { globals: globals.browser },
-    rules: { 'max-lines': ['error', { max: MAX_LINES }] },
   },
   {
     files: ['**/*.ts', '**/*.mts'],
@@ -61,6 +57,6 @@ export default tseslint.config(
   },
   {
     files: ['lib/**/*.ts'],
-    rules: { 'no-console': 'error', 'max-lines': ['error', { max: MAX_LINES }] },
+    rules: { 'no-console': 'error' },
   },
 );

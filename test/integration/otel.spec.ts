@@ -1,3 +1,4 @@
+import { waitChannel, type WaitDescription } from '../../lib/core/diagnostics/diagnostics.js';
 import { jest } from '@jest/globals';
 import { context, diag, trace, type Span } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
@@ -189,12 +190,16 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
     const holder = await clients.start(redisUrl());
     const waiter = await clients.start(redisUrl(), { slowWait: 20 });
     const waits = deferred();
+    const descriptions: WaitDescription[] = [];
+    const begins = (message: unknown): unknown => descriptions.push(message as WaitDescription);
+    waitChannel.start.subscribe(begins);
     const holds = request(() => holder.service.withLock('order:6', () => waits.promise));
     await eventually(() => one.service.isLocked('order:6'), SOON, 'the hold');
     const served = request(() => waiter.service.withLock('order:6', () => undefined));
-    await eventually(() => waiter.warnings.some((text) => text.includes('order:6')), SOON, 'the warning');
+    await eventually(() => descriptions.some(({ blockedBy }) => blockedBy), SOON, 'the link');
     waits.resolve();
     await Promise.all([holds, served]);
+    waitChannel.start.unsubscribe(begins);
     const [blocking] = named('fairlock hold');
     const { traceId, spanId } = blocking!.spanContext();
     const [wait] = named('fairlock wait');

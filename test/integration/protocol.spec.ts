@@ -62,7 +62,6 @@ class Client {
     return this.run('heartbeat', [
       this.id,
       `${held.length}`,
-      `${waiting.length}`,
       ...held.flatMap((sequence) => [`${this.id}:${sequence}`, '', '']),
       ...waiting.map((sequence) => `${this.id}:${sequence}::label`),
     ]);
@@ -72,7 +71,7 @@ class Client {
     const { lua } = scriptsOf(this.times, undefined)[name];
     const raw = await this.redis.eval(lua, 3, ...this.keys, ...words);
     if (!Array.isArray(raw)) return { token: Number(raw), again: '', granted: String(raw), answers: [] };
-    const [token, again, granted, ...answers] = (name === 'heartbeat' ? raw[0] : raw) as string[];
+    const [token, again, granted, ...answers] = raw as string[];
     return { token: Number(token), again: again!, granted: granted!, answers };
   }
 }
@@ -88,6 +87,12 @@ describe('the scripts of the native protocol', () => {
     return made.listen();
   };
   const three = (): Promise<[Client, Client, Client]> => Promise.all([client(), client(), client()]);
+  const noListener = (of: Client): Promise<void> =>
+    eventually(
+      async () => ((await redis.pubsub('NUMSUB', `${prefix}:client:${of.id}`)) as [string, number])[1] === 0,
+      SOON,
+      'the channel to be empty',
+    );
   const message = (to: Client): Promise<void> =>
     eventually(() => to.messages.length > 0, SOON, 'the message of a grant');
 
@@ -139,7 +144,7 @@ describe('the scripts of the native protocol', () => {
     await younger.acquireAll(1, 2);
     await redis.zrem(holder.keys[1], `${elder.id}:1::label`);
     await redis.hdel(holder.keys[0], `h:${holder.id}:1`);
-    await redis.hset(holder.keys[0], 'format', '2 1795807495109123 - 0 - - 0');
+    await redis.hset(holder.keys[0], 'format', '1 1795807495109123 - 0 - -');
     expect((await elder.acquire(1, { most: '1', ticket })).granted).toMatch(/ 1$/);
     expect(younger.messages).toEqual([]);
   });
@@ -191,12 +196,7 @@ describe('the scripts of the native protocol', () => {
     await deaf.acquire(1);
     await next.acquire(1);
     deaf.deaf();
-    await eventually(
-      async () =>
-        ((await redis.pubsub('NUMSUB', `${prefix}:client:${deaf.id}`)) as [string, number])[1] === 0,
-      SOON,
-      'the channel to be empty',
-    );
+    await noListener(deaf);
     await holder.done(1);
     await message(next);
     expect((await deaf.beat([], [1])).answers).toEqual(['line']);
@@ -209,12 +209,7 @@ describe('the scripts of the native protocol', () => {
     await holder.acquire(1);
     await dead.acquire(1);
     dead.deaf();
-    await eventually(
-      async () =>
-        ((await redis.pubsub('NUMSUB', `${prefix}:client:${dead.id}`)) as [string, number])[1] === 0,
-      SOON,
-      'the channel to be empty',
-    );
+    await noListener(dead);
     await holder.done(1);
     // 250 ms, and one for rounding.
     await pause(251);
@@ -233,32 +228,123 @@ describe('the scripts of the native protocol', () => {
     expect((await one.acquire(1)).answers).toEqual(['over']);
   });
 
-  test('rule 9: plain neighbours of one client are granted together, with tokens in a row; others are not', async () => {
-    const [holder, batch, other] = await three();
-    await holder.acquire(1);
-    await batch.acquireAll(1, 2, 3);
-    await other.acquire(1);
-    await batch.acquire(4);
-    const { token } = await holder.done(1);
-    await message(batch);
-    expect(batch.messages[0]).toMatch(new RegExp(`^granted ${token - 2} \\d+ 1,2,3 `));
-    expect((await batch.beat([1], [4])).answers).toEqual([expect.stringMatching(/^held /), 'line']);
-    await batch.done(1);
-    await message(other);
-    expect(Number(other.messages[0]!.split(' ')[1])).toBeGreaterThan(token);
+  describe('rule 9: neighbours of a request that is granted', () => {
+    let batch: Client;
+    let other: Client;
+    const inQueue = async (): Promise<string[]> => {
+      const names = await redis.zrange(batch.keys[1], 0, '-1');
+      return names.map((name) => name.split(':', 2).join(':'));
+    };
+    const ids = (...sequences: number[]): string[] => sequences.map((sequence) => `${batch.id}:${sequence}`);
+
+    /** 1, 2 and 3 of `batch` wait, behind them `other`, and 4 of `batch`; then 1 is granted. */
+    beforeEach(async () => {
+      const holder = await client();
+      [batch, other] = [await client(), await client()];
+      await holder.acquire(1);
+      await batch.acquireAll(1, 2, 3);
+      await other.acquire(1);
+      await batch.acquire(4);
+      await holder.done(1);
+      await message(batch);
+    });
+
+    test('are named with it, have tokens in a row, and stay in their places', async () => {
+      const { token } = await batch.acquire(4);
+      expect(batch.messages[0]).toMatch(new RegExp(`^granted ${token - 2} \\d+ 1,2,3 `));
+      expect(await inQueue()).toEqual([...ids(2, 3), `${other.id}:1`, ...ids(4)]);
+    });
+
+    test('leave with it if they have had their turns; the lock goes to the next in the queue', async () => {
+      const { token } = await batch.done(1, ':label', '', '', `${batch.id}:2::label`, `${batch.id}:3::label`);
+      await message(other);
+      expect(other.messages[0]).toMatch(new RegExp(`^granted ${token} \\d+ 1 `));
+      expect(await inQueue()).toEqual(ids(4));
+    });
+
+    test('are next if it gives up', async () => {
+      const { answers, granted } = await batch.done(1, ':label', 'leave');
+      expect(answers[0]).toBe('held');
+      expect(granted).toMatch(/ 2,3$/);
+      expect(await inQueue()).toEqual([...ids(3), `${other.id}:1`, ...ids(4)]);
+    });
+
+    test('are next if it is ended by force', async () => {
+      await other.done(9, '', 'force', '');
+      expect(await inQueue()).toEqual([...ids(2, 3), `${other.id}:1`, ...ids(4)]);
+      await redis.eval(
+        scriptsOf(TIMES, undefined).done.lua,
+        3,
+        ...batch.keys,
+        `${batch.id}:1`,
+        '',
+        'force',
+        '',
+      );
+      await eventually(() => batch.messages.length > 2, SOON, 'the messages');
+      expect(batch.messages.slice(1)).toEqual([
+        expect.stringMatching(/^lost 1 /),
+        expect.stringMatching(/^granted \d+ \d+ 2,3 /),
+      ]);
+    });
+
+    test('are out of the queue as soon as a heartbeat tells that they have their turn', async () => {
+      const words = [batch.id, '1', `${batch.id}:1`, '', `1795807495109124 ${batch.id}:2::label`];
+      await redis.eval(scriptsOf(TIMES, undefined).heartbeat.lua, 3, ...batch.keys, ...words);
+      expect(await inQueue()).toEqual([...ids(3), `${other.id}:1`, ...ids(4)]);
+      expect(await redis.hget(batch.keys[0], `h:${batch.id}:1`)).toMatch(/^\d+ 1795807495109124 :label$/);
+    });
   });
 
-  test('rule 9: the first of a batch that leaves keeps the lock until its client has asked again for the others', async () => {
-    const [holder, batch, other] = await three();
+  test('rule 9: a lock whose kept tokens run ahead of the clock remembers them until the clock has caught up', async () => {
+    const [holder, batch] = await three();
     await holder.acquire(1);
-    await batch.acquireAll(1, 2);
-    const [, ticket = ''] = (await batch.acquire(2)).answers[0]!.split(' ').slice(0, 2);
-    await other.acquire(1);
+    const all = Array.from({ length: 64 }, (_, i) => i + 1);
+    await batch.acquireAll(...all);
+    const ahead = `${Date.now() + 200}000`;
+    const [hash] = holder.keys;
+    const [format = '', ...rest] = (await redis.hget(hash, 'format'))!.split(' ');
+    await redis.hset(hash, 'format', [format, ahead, ...rest.slice(1)].join(' '));
     await holder.done(1);
-    expect((await batch.done(1, ':label', 'leave')).answers).toEqual(['batch', expect.any(String)]);
-    await batch.acquire(2, { ticket });
-    expect((await batch.done(1)).granted).toMatch(/ 2$/);
-    expect(other.messages).toEqual([]);
+    for (const sequence of all) await batch.done(sequence, ':label', 'leave');
+    expect(await redis.exists(...holder.keys)).toBe(1);
+    const { token } = await holder.acquire(2);
+    expect(token).toBeGreaterThan(Number(ahead) + 64);
+    await holder.done(2);
+    await eventually(async () => (await redis.exists(...holder.keys)) === 0, SOON, 'the keys to be gone');
+  });
+
+  test('rule 7: a writer that is gone does not stand in the way of readers, although a reader holds', async () => {
+    const [reader, writer, next] = await three();
+    await reader.acquire(1, { terms: 'r' });
+    await writer.acquire(1);
+    writer.deaf();
+    await noListener(writer);
+    expect((await next.acquire(1, { terms: 'r' })).granted).toMatch(/ 1$/);
+  });
+
+  test('rule 7: requests of clients that are gone do not count for maxQueue', async () => {
+    const [holder, dead, next] = await three();
+    await holder.acquire(1);
+    await dead.acquireAll(1, 2, 3);
+    dead.deaf();
+    await noListener(dead);
+    expect((await next.acquire(1, { most: '3' })).answers).toEqual(['full 3']);
+    await pause(251);
+    expect((await next.acquire(1, { most: '3' })).answers[0]).toMatch(/^line \d+ 0$/);
+  });
+
+  test('rule 7: requests of clients that are gone leave the queue while the lock is held', async () => {
+    const [holder, dead, next] = await three();
+    await holder.acquire(1);
+    await dead.acquireAll(1, 2, 3);
+    dead.deaf();
+    await noListener(dead);
+    await next.acquire(1);
+    expect(Number((await next.beat([], [1])).again)).toBeLessThanOrEqual(251);
+    await pause(251);
+    await next.beat([], [1]);
+    expect(await redis.zcard(holder.keys[1])).toBe(1);
   });
 
   test('rule 10: every key has a time to live, and the hash outlives the longest lease', async () => {
@@ -310,12 +396,10 @@ describe('the scripts of the native protocol', () => {
   });
 
   test.each([
-    ['3 new', /^FORMAT 3 2/],
-    // 0.1.0
-    ['1', /^FORMAT 1 2/],
+    ['2 new', /^FORMAT 2 1/],
     ['x', /^PROTOCOL /],
-    ['2 x write 1 - 1795807495109 0', /^PROTOCOL /],
-    ['2 1795807495109123 write 1 - - 0', /^PROTOCOL /],
+    ['1 x write 1 - 1795807495109', /^PROTOCOL /],
+    ['1 1795807495109123 write 1 - -', /^PROTOCOL /],
   ])(
     'data that it cannot read, such as the format %j, is left as it is, and the caller is told',
     async (format, error) => {

@@ -237,29 +237,38 @@ describe('inspect and forceRelease over processes', () => {
     });
   });
 
-  test.each([
-    ['a key', 'k'],
-    ['a key too long to be reported as it is', 'k'.repeat(2_000)],
-  ])(
-    'forceRelease with a token spares the next request of the same process, of which Redis does not know yet: %s',
-    async (_, key) => {
-      const [one, two] = await Promise.all([clients.start(redisUrl()), clients.start(redisUrl())]);
-      const busy = await two.service.acquire(key);
-      const places = [deferred(), deferred()];
-      const waits = places.map(({ resolve }) => one.service.acquire(key, { onQueued: () => resolve() }));
-      await Promise.all(places.map(({ promise }) => promise));
-      await busy.release();
-      const first = await waits[0]!;
-      const { holder } = await two.service.inspect(key);
-      expect(holder?.token).toBe(first.token);
-      void first.release();
-      const second = await waits[1]!;
-      await expect(two.service.forceRelease(key, { token: first.token! })).rejects.toMatchObject({
-        code: 'HOLDER_CHANGED',
-        presentToken: second.token,
-      });
-      expect(second.state).toBe('held');
-      await second.release();
-    },
-  );
+  test('a turn that was handed on inside a process is shown, and spared by a token of before, as soon as a heartbeat has told it', async () => {
+    const [one, two] = await Promise.all([clients.start(redisUrl()), clients.start(redisUrl())]);
+    const busy = await two.service.acquire('k');
+    const places = [deferred(), deferred(), deferred()];
+    const waits = places.map(({ resolve }) => one.service.acquire('k', { onQueued: () => resolve() }));
+    await Promise.all(places.map(({ promise }) => promise));
+    await busy.release();
+    const first = await waits[0]!;
+    void first.release();
+    const second = await waits[1]!;
+    const shown = async (): Promise<boolean> =>
+      (await two.service.inspect('k')).holder?.token === second.token;
+    await eventually(shown, SOON, 'the present turn');
+    expect((await two.service.inspect('k')).queueLength).toBe(1);
+    await expect(two.service.forceRelease('k', { token: first.token! })).rejects.toMatchObject({
+      code: 'HOLDER_CHANGED',
+      presentToken: second.token,
+    });
+    expect(second.state).toBe('held');
+    await second.release();
+    await (await waits[2]!).release();
+  });
+
+  test('inspect asks no other process: it is answered as fast if the holder stands still', async () => {
+    const { service } = await clients.start(redisUrl());
+    const holder = await clients.start(redisUrl());
+    const lock = await holder.service.acquire('k', { label: 'Still.hold' });
+    holder.store.peers.onQuestion = undefined;
+    const began = performance.now();
+    expect((await service.inspect('k')).holder?.who).toMatch(/Still\.hold$/);
+    // A process that was asked would have had 250 ms.
+    expect(performance.now() - began).toBeLessThan(200);
+    await lock.release();
+  });
 });

@@ -183,7 +183,8 @@ export class FairLockService {
 
   /** Who holds `key`, and who waits for it. */
   async inspect(key: string): Promise<LockSnapshot> {
-    return (await detached(() => this.parts.observer.look(key))).snapshot;
+    requireKey(key);
+    return await detached(() => this.parts.store.inspect(key));
   }
 
   /** Whether `key` is held, in this process or another, or kept by `holdAtLeast`. The answer may be outdated when it arrives. */
@@ -200,13 +201,10 @@ export class FairLockService {
    * @throws LockHolderChangedError if `token` or `holder` is given and another holder has the lock by now; then nothing is changed
    */
   async forceRelease(key: string, options?: ForceReleaseOptions): Promise<boolean> {
-    const { store, observer } = this.parts;
+    const { store } = this.parts;
     requireKey(key);
     const named = namedGrant(options, store);
-    const forced = await detached(async () => {
-      if (named.token !== undefined) await observer.refuseHandedOn(key, named.token);
-      return await store.forceRelease(key, named);
-    });
+    const forced = await detached(() => store.forceRelease(key, named));
     if (forced) emit({ type: 'forced', key });
     return forced;
   }

@@ -145,6 +145,8 @@ export interface LockHolder {
   readonly heldFor: number | undefined;
   /** What is left of the lease. `Infinity` in the memory store without a fixed lease. */
   readonly leaseLeft: number;
+  /** False: nobody listens for its process, which is gone or has lost its subscription. Absent: the store does not know. */
+  readonly live?: boolean;
   /** Absent: it holds the lock alone. */
   readonly share?: Share;
   /** Names a shared holder for `forceRelease`, since shared holds do not have fencing tokens. Absent: it holds the lock alone. */

@@ -11,8 +11,6 @@ export interface PeerAnswers {
   readonly answers: readonly (readonly [client: string, answer: string])[];
   /** The clients that listen but did not answer in time. */
   readonly silent: readonly string[];
-  /** The clients that were asked by name and do not listen, as the server counts; empty where it does not count all. */
-  readonly gone: readonly string[];
   /** A sentence for each reason why answers may be missing. */
   readonly problems: readonly string[];
 }
@@ -32,11 +30,4 @@ export interface Peers {
    * @throws LockStoreUnavailableError when the store cannot be reached
    */
   askAll(question: string, timeout: number, named: readonly string[]): Promise<PeerAnswers>;
-
-  /**
-   * Asks these clients only, which have 250 ms to answer.
-   *
-   * @throws LockStoreUnavailableError when the store cannot be reached
-   */
-  ask(clients: readonly string[], question: string): Promise<PeerAnswers>;
 }

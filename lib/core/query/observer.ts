@@ -1,11 +1,9 @@
-import { clientName } from '../port/client-name.js';
-import { LockHolderChangedError } from '../errors/errors.js';
-import type { HoldReport, LockOverview, LockQuery, ProcessReport } from './lock-overview.js';
+import type { LockOverview, LockQuery, ProcessReport } from './lock-overview.js';
 import { requireKey } from '../options/lock-keys.js';
-import type { LockHolder, LockSnapshot, LockStore } from '../port/lock-store.js';
+import type { LockStore } from '../port/lock-store.js';
 import { describeDomain, wholeNumber } from '../options/option-domains.js';
 import { refuseValue, requireOptions } from '../options/refusals.js';
-import { addSnapshot, assemble, byUrgency, isLater, keysInStore, lookUp } from './overview.js';
+import { addSnapshot, assemble, byUrgency, keysInStore, lookUp } from './overview.js';
 import type { PeerAnswers } from '../port/peers.js';
 import { readReport, readRequest, type ReportRequest } from './report-text.js';
 import { isLong, reportedKey } from '../errors/text.js';
@@ -15,17 +13,6 @@ import { findCycles, isConfirmed, keysOf } from './wait-cycles.js';
 const QUERY_TIMEOUT = 500;
 /** Of how many locks that have waiters but no reported holder the store is asked. */
 const MOST_UNEXPLAINED = 50;
-
-/** A look at one lock. */
-export interface LookAtLock {
-  readonly snapshot: LockSnapshot;
-  /** The hold as the process of the holder reports it. */
-  readonly hold: HoldReport | undefined;
-  /** The process of the holder listens no more. */
-  readonly holderIsGone: boolean;
-  /** When the store was asked (monotonic). */
-  readonly at: number;
-}
 
 /** Shows the locks of all processes: each reports its own holds and waits, and the store knows the rest. */
 export class Observer {
@@ -80,58 +67,6 @@ export class Observer {
     };
   }
 
-  /** What is known of `key`, with a label wherever its process reports one. */
-  async look(key: string): Promise<LookAtLock> {
-    const snapshot = await this.store.inspect(requireKey(key));
-    const at = performance.now();
-    const { reports, gone } = await this.reportsOn(snapshot);
-    const { holder, waiters } = snapshot;
-    const process = reports.find(({ clientId }) => clientId === holder?.client);
-    const hold = holder && process && presentHold(process, reportedKey(key), holder);
-    const named = hold && { ...holder, who: who(process, hold.label) };
-    const names = new Map(
-      reports.flatMap((each) => each.waits.map(({ id, label }) => [id, who(each, label)])),
-    );
-    return {
-      snapshot: {
-        ...snapshot,
-        ...(named && { holder: named, holders: [named] }),
-        waiters: waiters.map((waiter) => ({ ...waiter, who: names.get(waiter.id) ?? waiter.who })),
-      },
-      hold,
-      // Other programs that use the same locks do not listen.
-      holderIsGone: this.store.keptKeys !== undefined && gone.some((client) => client === holder?.client),
-      at,
-    };
-  }
-
-  /**
-   * Asks the process of the holder, because it may hand a lock on to another request of this process before Redis learns of it.
-   *
-   * @throws LockHolderChangedError if it reports a later hold of `key` than the one with `token`
-   */
-  async refuseHandedOn(key: string, token: number): Promise<void> {
-    const { reports } = await this.reportsOn(await this.store.inspect(key));
-    const reported = reportedKey(key);
-    const holds = reports.flatMap(({ holds }) => holds).filter((hold) => hold.key === reported);
-    const later = holds.find((hold) => hold.state !== 'lost' && hold.token > token);
-    if (later) throw new LockHolderChangedError(key, token, later.token);
-  }
-
-  /** What the processes of the holders report of a lock, and those of waiters of which the store has no label. */
-  private async reportsOn({ key, holders, waiters }: LockSnapshot): Promise<{
-    reports: readonly ProcessReport[];
-    gone: readonly string[];
-  }> {
-    const { peers } = this.store;
-    if (!peers) return { reports: [], gone: [] };
-    const asked = [...holders, ...waiters.filter(({ id, who }) => id === who)].flatMap(clientOf);
-    // What the store shows is correct without them.
-    const answers = await peers.ask(asked, JSON.stringify({ key })).catch(() => undefined);
-    const reports = [this.ownReport({ key }), ...(answers ? reportsIn(answers).reports : [])];
-    return { reports, gone: answers?.gone ?? [] };
-  }
-
   /** Host and process of a silent client are known if it answered an earlier query. */
   private namesOf(clients: readonly string[], processes: readonly ProcessReport[]): LockOverview['silent'] {
     const silent = clients.map((clientId) => this.known.get(clientId) ?? { clientId });
@@ -153,22 +88,6 @@ function reportsIn({ answers, problems }: PeerAnswers): { reports: ProcessReport
       );
   }
   return found;
-}
-
-/** The hold that `process` reports for a holder in the store. Of a shared lock, the store knows the labels. */
-function presentHold(
-  { holds }: ProcessReport,
-  key: string,
-  { token, share }: LockHolder,
-): HoldReport | undefined {
-  if (share) return undefined;
-  return holds
-    .filter((hold) => hold.key === key && (token === undefined || hold.token === token))
-    .reduce<HoldReport | undefined>((latest, hold) => (isLater(hold, latest) ? hold : latest), undefined);
-}
-
-function who({ host, pid }: ProcessReport, label = ''): string {
-  return clientName(`${host}/${pid}`, label);
 }
 
 function clientOf({ client }: { readonly client?: string }): string[] {

@@ -3,12 +3,13 @@ import type { Holds } from '../holds/holds.js';
 import type { CheckedOptions, EngineDefaults } from '../options/acquire-options.js';
 import { clientName } from '../port/client-name.js';
 import type { ClientIdentity } from '../port/peers.js';
-import { emit } from '../diagnostics/diagnostics.js';
+import { emit, type WaitDescription } from '../diagnostics/diagnostics.js';
+import type { LockSnapshot, LockStore } from '../port/lock-store.js';
 import type { Observer } from '../query/observer.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
 import { TimeoutWarnings, type LookForGone } from './timeout-warnings.js';
 import { withPage } from '../errors/pages.js';
-import { duration, printable, quote } from '../errors/text.js';
+import { duration, printable, quote, reportedKey } from '../errors/text.js';
 import type { WaitingCall, Waits } from '../waits/waits.js';
 import type { Timers } from '../runtime/timers.js';
 
@@ -23,11 +24,12 @@ export function watchForSlow(
   timers: Timers,
   waits: Waits,
   holds: Holds,
+  store: LockStore,
   observer: Observer,
   self: ClientIdentity,
 ): void {
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
-  const warnings = new SlowWarnings(observer, self, defaults.onWarning);
+  const warnings = new SlowWarnings(store, observer, self, defaults.onWarning);
   if (slowWait < Infinity) {
     const bounded = (): WaitingCall[] => waits.present().filter(({ options }) => isBounded(options));
     waits.slowWatch = new SlowWatch(timers, slowWait, bounded, warnings.ofWait);
@@ -40,13 +42,14 @@ export function watchForSlow(
 }
 
 /** The result of a look at a lock; undefined if the look failed. */
-type Look = Promise<Awaited<ReturnType<Observer['look']>> | undefined>;
+type Look = Promise<{ readonly snapshot: LockSnapshot; readonly at: number } | undefined>;
 
 /** Warns an operator about long waits and holds, and names what blocks a wait at that moment. */
 class SlowWarnings {
   private readonly looks = new Map<string, { readonly at: number; readonly found: Look }>();
 
   constructor(
+    private readonly store: LockStore,
     private readonly observer: Observer,
     private readonly self: ClientIdentity,
     private readonly warn: EngineDefaults['onWarning'],
@@ -73,8 +76,8 @@ class SlowWarnings {
 
   /** The holder of a lock whose process is gone; undefined where it is not, as far as is known. */
   readonly lookForGone: LookForGone = async (key) => {
-    const { snapshot, holderIsGone, at } = (await this.look(key)) ?? {};
-    if (!snapshot?.holder || !holderIsGone || at === undefined) return undefined;
+    const { snapshot, at = 0 } = (await this.look(key)) ?? {};
+    if (snapshot?.holder?.live !== false) return undefined;
     const { who, leaseLeft } = snapshot.holder;
     return { holder: who, leaseLeft: Math.max(0, leaseLeft - (performance.now() - at)) };
   };
@@ -83,10 +86,8 @@ class SlowWarnings {
     const { wait, place, options, description } = call;
     const { key, waited: waitingFor } = wait;
     emit({ type: 'slow-wait', key, lock: options.lock, waitingFor });
-    const { snapshot, hold } = (await this.look(key)) ?? {};
-    if (description && hold?.traceId !== undefined && hold.spanId !== undefined) {
-      description.blockedBy = { traceId: hold.traceId, spanId: hold.spanId };
-    }
+    if (description) void this.link(key, description);
+    const { snapshot } = (await this.look(key)) ?? {};
     const index = snapshot?.waiters.findIndex(({ id }) => id !== undefined && id === place?.id) ?? -1;
     const ahead = index >= 0 ? index : place?.ahead;
     const { holder, kept } = snapshot ?? {};
@@ -105,6 +106,13 @@ class SlowWarnings {
     );
   }
 
+  /** Lets the span of a wait lead to that of the hold that blocks it, which only its process knows. */
+  private async link(key: string, description: WaitDescription): Promise<void> {
+    const overview = await this.observer.query({ key }).catch(() => undefined);
+    const { traceId, spanId } = overview?.locks.find((lock) => lock.key === reportedKey(key))?.holder ?? {};
+    if (traceId !== undefined && spanId !== undefined) description.blockedBy = { traceId, spanId };
+  }
+
   /** As `inspect` and the errors name it. */
   private nameOf({ label }: CheckedOptions): string {
     return printable(clientName(`${this.self.host}/${this.self.pid}`, label));
@@ -115,7 +123,10 @@ class SlowWarnings {
     const last = this.looks.get(key);
     if (last && time - last.at < LOOK_PERIOD) return last.found;
     if (this.looks.size >= MOST_LOOKS) this.looks.clear();
-    const found = this.observer.look(key).catch(() => undefined);
+    const found = this.store.inspect(key).then(
+      (snapshot) => ({ snapshot, at: performance.now() }),
+      () => undefined,
+    );
     this.looks.set(key, { at: time, found });
     return found;
   }

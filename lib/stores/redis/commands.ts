@@ -1,9 +1,8 @@
 import { now, type Instant } from '../../core/port/lease.js';
 import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
 import type { CommandLink } from '../redis-client/commands/link.js';
-import { untilAnswered } from '../redis-client/commands/script-calls.js';
 import { script, type Script, type ScriptRunner } from '../redis-client/commands/script.js';
-import { toCommandFailure } from '../redis-client/server/server-failure.js';
+import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
 import { atMost } from '../redis-client/server/time-limit.js';
 import { readReply, type Reply } from './reply.js';
 import * as scripts from './scripts/scripts.generated.js';
@@ -24,7 +23,7 @@ export interface Times {
 }
 
 /** The version of what is kept in Redis; a script that finds another one writes nothing. */
-const FORMAT = 2;
+const FORMAT = 1;
 /** For how many leases `done` remembers a request whose acquire may still be under way: by default a minute. */
 const MARK = 2;
 
@@ -53,6 +52,19 @@ export interface Ask {
   readonly most: number | 'try';
   /** '' if it has none yet. */
   readonly ticket: string;
+  /** Whether it still asks: else no further copy names it. */
+  readonly isAsking: boolean;
+}
+
+/** Who asks. */
+export interface Asker<A extends Ask> {
+  /** A copy of the command that named `asks` may still be under way. */
+  uncertain(asks: readonly A[]): void;
+  /**
+   * The answer for `asks`. Like the callback of `done` it is called by the first reaction to the answer: answers that come together are
+   * taken in the order in which Redis gave them.
+   */
+  answered(reply: Reply | Usual, asks: readonly A[]): void;
 }
 
 /** One lock in a heartbeat. */
@@ -66,10 +78,17 @@ export interface Beat {
   readonly waiting: readonly string[];
 }
 
-/** How a request ends, beside its id. */
-export type How =
-  | { readonly how: 'leave' | 'mark'; readonly about: string; readonly more?: 'mark' }
-  | { readonly how: 'keep'; readonly more: number };
+/** How a request ends. */
+export interface Ending {
+  readonly id: string;
+  /** Terms and label; '' if it cannot be in the queue. */
+  readonly about?: string;
+  readonly how?: 'leave' | 'mark' | 'keep';
+  /** Of `keep`, for how many ms from the grant; of `leave`, 'mark' if it leaves one as well. */
+  readonly value?: number | 'mark';
+  /** Names of those that had their turns under its hold. */
+  readonly served?: readonly string[];
+}
 
 /** The scripts as typed calls. Only this class knows the order of their arguments, which the headers of the scripts document. */
 export class Commands {
@@ -89,28 +108,32 @@ export class Commands {
   }
 
   /**
-   * Repeated until it is answered or one command timeout has passed.
+   * Asks for several requests of one lock. Repeated until it is answered or one command timeout has passed.
    *
-   * @param repeated called when it is sent once more
-   * @param answered gets the reply; or the token, if the lock was free and is granted with the whole lease. Like the callback of `done` it
-   * is called by the first reaction to the answer: answers that come together are taken in the order in which Redis gave them
    * @throws CommandFailure
    */
-  acquire(
-    keys: LockKeys,
-    asks: readonly Ask[],
-    repeated: () => void,
-    answered: (reply: Reply | Usual) => void,
-  ): Promise<void> {
-    const { id, about, most, ticket } = asks[0]!;
-    const isUsual = asks.length === 1 && most === Infinity && ticket === '';
-    const values = isUsual
-      ? [id, about]
-      : asks.flatMap((ask) => [ask.id, ask.about, ask.most === Infinity ? '' : ask.most, ask.ticket]);
+  acquire<A extends Ask>(keys: LockKeys, asks: readonly A[], asker: Asker<A>): Promise<void> {
     const until = performance.now() + this.times.commandTimeout;
-    const run = (): Promise<unknown> =>
-      this.together[asks.length === 1 ? 'join' : 'run'](this.scripts.acquire, keys, values);
-    return this.send(run, until, answered, repeated);
+    let named: readonly A[] = [];
+    let sentAt = now();
+    const send = (): Promise<unknown> =>
+      this.together.join(this.scripts.acquire, keys, () => {
+        named = asks.filter(({ isAsking }) => isAsking);
+        sentAt = now();
+        return named.length > 0 ? wordsOf(named) : undefined;
+      });
+    const failed = (error: unknown): CommandFailure => {
+      const failure = toCommandFailure(error);
+      if (failure.effect === 'unknown') asker.uncertain(named);
+      return failure;
+    };
+    const again = (): Promise<unknown> => send().catch((error: unknown) => Promise.reject(failed(error)));
+    const read = (raw: unknown): void => {
+      if (raw !== undefined) asker.answered(readAnswer(raw, sentAt), named);
+    };
+    return send().then(read, (error: unknown) =>
+      this.usual.retry.after(failed(error), again, until).then(read),
+    );
   }
 
   /**
@@ -120,25 +143,22 @@ export class Commands {
    */
   done(
     keys: LockKeys,
-    id: string,
-    how: How | undefined,
+    { id, about = '', how, value, served = [] }: Ending,
     lease: number,
     ended: (reply?: Reply | Usual) => void,
   ): Promise<void> {
     const { commandTimeout } = this.times;
-    const what = this.scripts.done;
-    const about = how && 'about' in how ? how.about : '';
-    const values = how ? [id, about, how.how, how.more ?? ''] : [id];
+    const words = how || served.length > 0 ? [id, about, how ?? '', value ?? '', ...served] : [id];
     // Sent after an acquire on the same connection, it is carried out after it; on another one it may not be (rule 8).
-    const later = how?.how === 'leave' ? [id, about, 'leave', 'mark'] : values;
+    const later = how === 'leave' ? [id, about, how, 'mark'] : words;
     const since = performance.now();
     let sentAt = now();
-    const run = (words: readonly (string | number)[]): Promise<unknown> => {
+    const run = (said: readonly (string | number)[]): Promise<unknown> => {
       sentAt = now();
-      return this.together.join(what, keys, words);
+      return this.together.join(this.scripts.done, keys, () => said);
     };
     const read = (raw: unknown): void => ended(readAnswer(raw, sentAt));
-    return run(values).then(read, (error: unknown) => {
+    return run(words).then(read, (error: unknown) => {
       const more = this.usual.retry
         .after(error, () => run(later), since + lease, untilGivenBack)
         .then(read, () => ended());
@@ -146,64 +166,51 @@ export class Commands {
     });
   }
 
-  /** @throws CommandFailure */
-  force(keys: LockKeys, ids: readonly string[]): Promise<Reply | Usual> {
-    const [first = '', ...more] = ids;
-    const until = performance.now() + this.times.commandTimeout;
-    const run = (): Promise<unknown> =>
-      this.together.run(this.scripts.done, keys, [first, '', 'force', ...more]);
-    return this.send(run, until, (reply) => reply);
+  /**
+   * @param token that the first must have, if it is given
+   * @throws CommandFailure
+   */
+  async force(keys: LockKeys, [first = '', ...more]: readonly string[], token?: number): Promise<Reply> {
+    const said = [first, '', 'force', token ?? '', ...more];
+    let sentAt = now();
+    const run = (): Promise<unknown> => {
+      sentAt = now();
+      return this.together.join(this.scripts.done, keys, () => said);
+    };
+    const raw = await this.usual.retry.until(run, performance.now() + this.times.commandTimeout);
+    return readReply(raw, sentAt);
   }
 
   /**
    * Sent once: if it fails, the next heartbeat follows anyway.
    *
-   * @returns for each lock its reply, or the error that the script found for it
+   * @param via sends it alone
    * @throws CommandFailure
    */
-  async heartbeat(
-    client: string,
-    beats: readonly Beat[],
-    via: ScriptRunner = this.together,
-  ): Promise<(Reply | Error)[]> {
-    const values: (string | number)[] = [client];
-    for (const { held, waiting } of beats) {
-      values.push(held.length, waiting.length);
-      for (const { id, lease, present } of held) values.push(id, lease, present);
-      values.push(...waiting);
-    }
+  async heartbeat(client: string, { keys, held, waiting }: Beat, via?: ScriptRunner): Promise<Reply> {
+    const words: (string | number)[] = [client, held.length];
+    for (const { id, lease, present } of held) words.push(id, lease, present);
+    words.push(...waiting);
     const sentAt = now();
-    const keys = beats.flatMap((beat) => beat.keys);
-    const answers = (await via.run(this.scripts.heartbeat, keys, values)) as unknown[];
-    return answers.map((answer) =>
-      typeof answer === 'string' ? toCommandFailure(new Error(answer)).error : readReply(answer, sentAt),
-    );
+    const { heartbeat } = this.scripts;
+    const sent = via ? via.run(heartbeat, keys, words) : this.together.join(heartbeat, keys, () => words);
+    return readReply(await sent, sentAt);
   }
 
   /** @throws CommandFailure */
   inspect(keys: LockKeys, most: number): Promise<RawInspection> {
-    const run = (): Promise<unknown> => this.together.run(this.scripts.inspect, keys, [most]);
+    const run = (): Promise<unknown> => this.usual.connection.scripts.run(this.scripts.inspect, keys, [most]);
     return this.usual.retry.until(
       run,
       performance.now() + this.times.commandTimeout,
     ) as Promise<RawInspection>;
   }
+}
 
-  private send<T>(
-    run: () => Promise<unknown>,
-    until: number,
-    answered: (reply: Reply | Usual) => T,
-    repeated?: () => void,
-  ): Promise<T> {
-    let copies = 0;
-    const again = (): Promise<unknown> => {
-      if ((copies += 1) > 1) repeated?.();
-      return run();
-    };
-    return untilAnswered(this.usual.retry, again, until, (raw, { sentAt }) =>
-      answered(readAnswer(raw, sentAt)),
-    );
-  }
+function wordsOf(asks: readonly Ask[]): (string | number)[] {
+  const { id, about, most, ticket } = asks[0]!;
+  if (asks.length === 1 && most === Infinity && ticket === '') return [id, about];
+  return asks.flatMap((ask) => [ask.id, ask.about, ask.most === Infinity ? '' : ask.most, ask.ticket]);
 }
 
 function readAnswer(raw: unknown, sentAt: Instant): Reply | Usual {

@@ -1,42 +1,86 @@
-import { elapsedSince, type Instant } from '../../core/port/lease.js';
 import { abortError, type LockTimeoutError } from '../../core/errors/errors.js';
+import { elapsedSince, Lease, now as instant, type Instant } from '../../core/port/lease.js';
 import type { Grant } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
-import type { TimedTask, TimerEntry } from '../../core/runtime/timers.js';
+import type { TimedTask, TimerEntry, Timers } from '../../core/runtime/timers.js';
+import { MOST_MISSED } from '../redis-client/refusals.js';
+import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
 import { Answers } from './answers.js';
-import { Asks, MOST_TOGETHER } from './asks.js';
-import { Beats } from './beats.js';
-import type { How, LockKeys } from './commands.js';
-import { Holds } from './holds.js';
-import { overdue, refuse } from './leaving.js';
-import type { ClientCore, LockCore } from './lock-core.js';
+import type { Beat, Commands, Ending, LockKeys, Times, Usual } from './commands.js';
+import { Hold, Turn, type Told } from './hold.js';
 import { refusal, type Why } from './refusals.js';
-import type { Granted, Reply } from './reply.js';
-import { Request, type RequestOwner, type State } from './request.js';
+import { readBlocker, type Granted, type Reply } from './reply.js';
+import { Request, type RequestOwner } from './request.js';
 
 /** What the locks of one client need of it. */
-export interface LockClient extends ClientCore {
-  /** Calls `sendAsks` when this turn of the event loop has ended. */
+export interface LockClient {
+  readonly id: string;
+  readonly commands: Commands;
+  readonly times: Times;
+  readonly timers: Timers;
+  /** Whether replicas must confirm a grant. */
+  readonly isReplicated: boolean;
+  /** Calls `sendAsks` when this turn of the event loop has ended, and messages can come. */
   ask(lock: Lock): void;
-  /** Sends the next heartbeat of the lock, together with those of others. */
+  /** Sends the next heartbeat of the lock. */
   beat(lock: Lock): void;
+  /** A message did not come that should have. */
+  missedMessage(): void;
 }
 
+/** What a heartbeat named, and who had the turn of each hold then. */
+interface Named {
+  readonly held: readonly { readonly hold: Hold; readonly turn: Turn | undefined }[];
+  readonly waiting: readonly Request[];
+}
+
+/** The most that one acquire asks for. */
+const MOST_TOGETHER = 64;
+/** How many of those that wait, and how many holds, one heartbeat names, in turn. */
+const MOST_NAMED = 100;
+const MOST_HELD = 500;
+/** A section that lasts for longer than this (ms) after a handoff is told to Redis; shorter ones cost no heartbeat (rules 4 and 9). */
+const FIRST_RENEWAL = 100;
+/** Before a request asks again whose grant the replicas' server does not know, ms. */
+const PAUSE = 100;
+/** The error of a request that timed out names what blocked it if Redis tells so within this time, ms. */
+const BLOCKER_TIME = 100;
+
 const BY_FORCE = 'it was released by force';
+const GONE = 'Redis no longer has its grant: the lease expired, it was released by force, or data was lost';
+const GRANTED_ANEW = 'Redis has ended the hold under which it had its turn';
 
 /**
- * One lock as this client sees it: its requests, what they ask for, what they hold, and the last answers. It does no I/O itself. The table
- * in docs/protocol.md says what happens in which state.
+ * One lock as this client sees it: its requests, what Redis holds for them, and the last answers. It does no I/O itself.
+ *
+ * The machine of docs/protocol.md: what an event does to a request in each state. `move` is the one place where a request changes its
+ * state, `nextDue` says when something is to be done next.
  */
-export class Lock implements LockCore, RequestOwner, TimedTask {
+export class Lock implements RequestOwner, TimedTask {
   timerEntry: TimerEntry | undefined;
+  /** All that are not over, by sequence; those of which Redis told last stand behind. */
   readonly requests = new Map<number, Request>();
-  readonly holds = new Holds(this);
-  readonly beats = new Beats(this, this.holds);
-  private readonly asks = new Asks(this, this.holds);
+  private readonly holds = new Set<Hold>();
   private readonly answers = new Answers();
-  waiting = 0;
-  holding = 0;
+  /** How many are `waiting`. */
+  private waiting = 0;
+  /** Those whose acquire is to be sent. */
+  private readonly asking = new Set<Request>();
+  /** Whether the client is to call `sendAsks`. */
+  private isAsking = false;
+  /** No acquire that must wait is due before this time, no heartbeat for a hold, and no lease ends (monotonic). */
+  private askAt = Infinity;
+  private renewAt = Infinity;
+  private endsAt = Infinity;
+  /** When to call because requests wait; or although none does, for those of other clients. */
+  private callAt = Infinity;
+  private isUrgent = false;
+  /** How many of those that wait should be named without delay, because Redis may have lost them. */
+  private unchecked = 0;
+  /** When a message last said that something changed in Redis; answers to earlier commands may not show it. */
+  private newsAt = -Infinity;
+  /** What the heartbeat under way names. */
+  private named: Named | undefined;
   /** How many commands are not answered. */
   private underWay = 0;
   private onQuiet: (() => void) | undefined;
@@ -44,9 +88,11 @@ export class Lock implements LockCore, RequestOwner, TimedTask {
   constructor(
     readonly client: LockClient,
     readonly keys: LockKeys,
-    /** Called when nothing of the lock is left here. */
+    /** Called when nothing of the lock is left here, and nothing of it is under way. */
     private readonly forget: () => void,
   ) {}
+
+  // ---- requests ask ------------------------------------------------------------------------------------------------
 
   /** A new request. */
   ask(wait: Wait, sequence: number, about: string): Promise<Grant> {
@@ -54,28 +100,313 @@ export class Lock implements LockCore, RequestOwner, TimedTask {
     const request = new Request(wait, this, sequence, this.idOf(sequence), about);
     this.requests.set(sequence, request);
     wait.enter(request, this.client.timers);
-    this.asks.add(request);
+    this.asking.add(request);
+    this.askSoon();
     return wait.promise;
   }
 
-  /** Sends the requests that are due. */
+  /** The request has no place, or no longer: it asks, with its ticket (rule 2), after `pause` ms. */
+  private askAgain(request: Request, pause = 0): void {
+    const at = pause > 0 ? performance.now() + pause : 0;
+    this.move(request, { is: 'asking', at });
+    this.asking.add(request);
+    if (pause > 0) this.askAt = Math.min(this.askAt, at);
+    else this.askSoon();
+  }
+
+  private askSoon(): void {
+    if (this.isAsking) return;
+    this.isAsking = true;
+    this.client.ask(this);
+  }
+
+  /** Sends the requests that are due: plain ones together, others alone. */
   sendAsks(): void {
-    this.asks.send();
+    const now = performance.now();
+    this.isAsking = false;
+    this.askAt = Infinity;
+    let group: Request[] = [];
+    for (const request of this.asking) {
+      const { state } = request;
+      if (state.is === 'asking' && state.at > now) {
+        this.askAt = Math.min(this.askAt, state.at);
+        continue;
+      }
+      this.asking.delete(request);
+      if (state.is !== 'asking') continue;
+      const joins = request.isPlain && request.most === Infinity;
+      if (group.length > 0 && (!joins || group.length === MOST_TOGETHER)) {
+        this.acquire(group);
+        group = [];
+      }
+      group.push(request);
+      if (joins) continue;
+      this.acquire(group);
+      group = [];
+    }
+    if (group.length > 0) this.acquire(group);
     this.plan();
   }
 
+  private acquire(group: readonly Request[]): void {
+    const askedAt = instant();
+    for (const request of group) {
+      request.askedAt ??= askedAt;
+      this.move(request, { is: 'asking', at: Infinity });
+    }
+    this.underWay += 1;
+    this.client.commands.acquire(this.keys, group, this).then(
+      () => this.ended(),
+      (error: unknown) => {
+        this.failed(group, toCommandFailure(error));
+        this.ended();
+      },
+    );
+  }
+
+  /** The reply to an acquire; or the token, if the lock was free and is granted with the whole lease. */
+  answered(reply: Reply | Usual, group: readonly Request[]): void {
+    if ('usual' in reply) {
+      const [request] = group as readonly [Request];
+      this.giveOne(request, reply.usual, { since: reply.sentAt, left: this.client.times.lease });
+      return this.unlessOver(request);
+    }
+    // Those that have waited before must be asked about as soon as without the new ones: their messages may be lost.
+    const isFirst = this.waiting === 0 && reply.answers.some(([what]) => what === 'line');
+    this.note(reply, isFirst);
+    for (const [i, request] of group.entries()) this.answeredOne(request, reply, reply.answers[i] ?? []);
+  }
+
+  private answeredOne(
+    request: Request,
+    reply: Reply,
+    [what, first, second, ...more]: readonly string[],
+  ): void {
+    // What became of it since the command was sent counts more (rule 6). One that has ended has sent its `done`.
+    if (request.state.is !== 'asking') return;
+    switch (what) {
+      case 'line':
+        request.ticket = first!;
+        this.told(request, reply);
+        this.move(request, { is: 'waiting' });
+        return this.reportPlace(request, Number(second));
+      case 'held':
+        if (request.isTold(Number(second), reply.sentAt)) return this.askAgain(request);
+        return this.take(request, Number(second), { since: reply.sentAt, left: Number(first) });
+      case 'granted':
+        return this.unlessOver(request);
+      case 'busy':
+        return this.reject(request, 'timed out', readBlocker([], [first!, second!, ...more]));
+      case 'full':
+        return this.reject(request, 'full');
+    }
+  }
+
+  /** A grant that was ended by force before it came was not entered: the request asks again. */
+  private unlessOver(request: Request): void {
+    if (request.state.is === 'asking') this.askAgain(request);
+  }
+
+  /** A copy of their acquire may still be under way (rule 8): those that have ended end once more, with a mark. */
+  uncertain(asks: readonly Request[]): void {
+    for (const request of asks) {
+      request.isCopied = true;
+      if (request.state.is === 'over' && !request.isMarked) this.giveUp(request);
+    }
+  }
+
+  /** A request that has a place survives an outage until its wait time ends; a new one is rejected. */
+  private failed(group: readonly Request[], failure: CommandFailure): void {
+    for (const request of group) {
+      if (request.state.is !== 'asking') continue;
+      if (request.ticket !== '' && failure.retriable) {
+        this.askAgain(request, Math.max(1, Math.min(failure.retryAfter, 1_000)));
+        continue;
+      }
+      this.reject(request, failure.error);
+      if (request.ticket !== '' || request.isCopied) this.giveUp(request);
+    }
+  }
+
+  private reportPlace(request: Request, ahead: number): void {
+    if (request.isPlaced) return;
+    request.isPlaced = true;
+    try {
+      request.wait.queued(ahead, request.id);
+    } catch (error) {
+      // A callback of the caller must not throw into the client: its request is rejected.
+      this.refuse(request, error as Error);
+    }
+  }
+
+  // ---- grants ------------------------------------------------------------------------------------------------------
+
   /** A message told of a grant to this client. */
   granted(granted: Granted, at: Instant): void {
-    const requests = granted.sequences.flatMap((sequence) => this.requests.get(sequence) ?? []);
-    const [first] = requests;
-    const since = this.answers.before(granted.token) ?? first?.askedAt ?? at;
-    if (elapsedSince(since, at) < (first?.fixed ?? granted.left) / 2) {
-      this.holds.give(granted, { since, left: granted.left, isMessage: true });
+    const head = this.requests.get(granted.sequences[0]!);
+    const since = this.answers.before(granted.token) ?? head?.askedAt ?? at;
+    if (elapsedSince(since, at) < (head?.leaseTime ?? granted.left) / 2) {
+      this.give(granted, { since, left: granted.left, isMessage: true });
       this.plan();
     } else {
       // Most of the lease may have passed: a heartbeat asks.
       this.look();
     }
+  }
+
+  /** Redis has granted requests of this client; a grant to one that has ended is given back. */
+  private give({ token, sequences }: Granted, told: Told): void {
+    const [head, ...others] = sequences.map((sequence) => this.requests.get(sequence));
+    const isShared = [head, ...others].some((request) => request && !request.isPlain);
+    if (head) this.giveOne(head, token, told, isShared ? [] : others);
+    else this.giveBack(sequences[0]!);
+    if (!isShared) return;
+    for (const [i, request] of others.entries()) {
+      if (request) this.giveOne(request, token, told);
+      else this.giveBack(sequences[i + 1]!);
+    }
+  }
+
+  /** @param neighbours those that may have their turns after it */
+  private giveOne(
+    request: Request,
+    token: number,
+    told: Told,
+    neighbours: readonly (Request | undefined)[] = [],
+  ): void {
+    const { state } = request;
+    switch (state.is) {
+      case 'asking':
+      case 'waiting':
+        if (request.isTold(token, told.since)) return;
+        return this.take(request, token, { ...told, left: request.leaseTime ?? told.left }, neighbours);
+      case 'held':
+        // It gives this hold back when its section has ended.
+        if (token > state.turn.number) state.turn.lease.lose(GRANTED_ANEW);
+        return;
+      case 'lost':
+        if (token > state.turn.number) this.giveBack(request.sequence);
+        return;
+      case 'over':
+        return this.giveBack(request.sequence);
+    }
+  }
+
+  /** Redis granted a request that has ended here. Its own `done` may be under way. */
+  private giveBack(sequence: number): void {
+    // Its neighbour may have its turn under that hold.
+    for (const { head } of this.holds) if (head.sequence === sequence) return;
+    void this.done({ id: this.idOf(sequence) });
+  }
+
+  /** Redis holds the lock for the request. */
+  private take(
+    request: Request,
+    token: number,
+    told: Told,
+    neighbours: readonly (Request | undefined)[] = [],
+  ): void {
+    this.enter(new Hold(request, token, told, neighbours));
+  }
+
+  /** The head of a hold has its turn, unless its lease is over or the replicas are to confirm it. */
+  private enter(hold: Hold): void {
+    const { head, told } = hold;
+    const { lease } = this.client.times;
+    const remaining = hold.validity(lease) - elapsedSince(told.since);
+    if (remaining <= 0) return this.missed(hold);
+    const now = performance.now();
+    this.holds.add(hold);
+    if (this.client.isReplicated && !hold.isConfirmed) {
+      this.move(head, { is: 'confirming', hold });
+      this.renewAt = hold.renewAt = now;
+      return;
+    }
+    if (!hold.isConfirmed) {
+      // The end of a fixed lease is known, unless it came by a message.
+      if (told.isMessage) hold.renewAt = now + Math.min(FIRST_RENEWAL, remaining / 3);
+      else if (head.leaseTime === undefined)
+        hold.renewAt = told.since.monotonic + Math.min(lease, told.left) / 3;
+      this.renewAt = Math.min(this.renewAt, hold.renewAt);
+    }
+    this.begin(hold, head, hold.token, remaining);
+  }
+
+  /** A neighbour has its turn under the hold; false if none waits, or the lease is over (rule 9). */
+  private handOn(hold: Hold): boolean {
+    const remaining = hold.validity(this.client.times.lease) - elapsedSince(hold.told.since);
+    const next = remaining > 0 && !hold.isStopped ? hold.nextNeighbour() : undefined;
+    if (!next) return false;
+    hold.tellAt = performance.now() + FIRST_RENEWAL;
+    this.renewAt = Math.min(this.renewAt, hold.tellAt);
+    this.begin(hold, next.request, next.token, remaining);
+    return true;
+  }
+
+  private begin(hold: Hold, request: Request, token: number, remaining: number): void {
+    const lease = new Lease(request.key, hold.told.since, hold.validity(this.client.times.lease));
+    const turn = new Turn(request, hold, token, lease, (ended, keep) => this.release(ended, keep));
+    lease.onLost(() => this.ranOut(turn));
+    lease.onRenewingStopped(() => void (hold.isStopped = true));
+    hold.turn = turn;
+    this.move(request, { is: 'held', turn });
+    this.endsAt = Math.min(this.endsAt, performance.now() + remaining);
+    request.wait.serve(turn);
+  }
+
+  /** The grant of a request had expired before it could have its turn. One whose lease is always too short is rejected. */
+  private missed(hold: Hold): void {
+    const { head, token, told, id } = hold;
+    this.holds.delete(hold);
+    if (head.lastMissed !== token) head.missed += 1;
+    head.lastMissed = token;
+    if (head.leaseTime === undefined || head.missed < MOST_MISSED) {
+      // Redis may keep that grant for so long.
+      return this.askAgain(head, Math.max(1, told.left - elapsedSince(told.since)));
+    }
+    void this.done({ id }, head.leaseTime);
+    this.reject(head, 'lease too short');
+  }
+
+  // ---- the end of a hold -------------------------------------------------------------------------------------------
+
+  /** The section of a turn has ended. A lost grant is not kept. */
+  private release(turn: Turn, keep: number | undefined): Promise<void> {
+    const { request, hold } = turn;
+    const isKept = turn.lease.end();
+    const isHead = request === hold.head;
+    this.move(request, { is: 'over' });
+    if (!isHead) hold.served.push(request);
+    if (!isHead && request.isCopied) void this.done(markOf(request));
+    if (isKept && keep === undefined && this.handOn(hold)) {
+      this.plan();
+      return Promise.resolve();
+    }
+    this.holds.delete(hold);
+    const ending = { ...markOf(hold.head), served: hold.served.map(({ name }) => name) };
+    // Redis counts from the grant, the holder from its turn.
+    const kept = { how: 'keep', value: Math.ceil((keep ?? 0) + hold.waitedForTurn) } as const;
+    const released = this.done(
+      isKept && keep !== undefined ? { ...ending, ...kept } : ending,
+      hold.head.leaseTime,
+    );
+    this.plan();
+    return released;
+  }
+
+  /** The lease has expired, as this client sees it, or Redis has ended it. The section has the margin to stop. */
+  private ranOut(turn: Turn): void {
+    this.move(turn.request, { is: 'lost', turn });
+    this.holds.delete(turn.hold);
+    this.plan();
+  }
+
+  /** Redis has ended the hold. */
+  private lose(hold: Hold, why: string): void {
+    if (hold.turn) return hold.turn.lease.lose(why);
+    // In a failover the two connections may lead to two servers for a while.
+    this.holds.delete(hold);
+    this.askAgain(hold.head, PAUSE);
   }
 
   /** A message told that a hold was ended by force. */
@@ -86,151 +417,289 @@ export class Lock implements LockCore, RequestOwner, TimedTask {
       request.told = Math.max(request.told, token);
       request.toldAt = performance.now();
     }
-    const id = this.idOf(sequence);
-    for (const held of this.held()) if (held.hold === id) this.holds.lose(held, BY_FORCE);
+    for (const hold of this.holds) {
+      if (hold.head.sequence === sequence && hold.token <= token) this.lose(hold, BY_FORCE);
+    }
     this.look();
   }
 
-  /** Asks Redis without delay what it knows. */
-  look(): void {
-    this.beats.hurry();
-    this.plan();
+  /** Ends the leases that have run out by the clocks of this host. */
+  private expire(now: number): void {
+    if (this.endsAt > now) return;
+    this.endsAt = Infinity;
+    for (const { turn } of this.holds) {
+      const left = turn?.lease.state === 'lost' ? 0 : (turn?.lease.remaining() ?? 0);
+      if (left > 0) this.endsAt = Math.min(this.endsAt, performance.now() + left);
+    }
   }
 
+  // ---- requests give up --------------------------------------------------------------------------------------------
+
   overdue(request: Request): void {
-    overdue(this, this.holds, request);
+    if (request.state.is === 'waiting') return this.leaveQueue(request);
+    // Redis did not tell in time what blocked it.
+    if (request.state.is === 'over') return request.wait.refuse(refusal(request, 'timed out'));
+    this.refuse(request, 'timed out');
   }
 
   aborted(request: Request): void {
     this.refuse(request, 'aborted');
   }
 
-  /** A request ends without the lock. Has no effect on one that is held, or over. */
+  /** A request ends without the lock, and Redis is told. Has no effect on one that is held, or over. */
   refuse(request: Request, why: Why | Error): void {
-    refuse(this, this.holds, request, why);
+    const { state } = request;
+    switch (state.is) {
+      case 'asking':
+      case 'waiting':
+        this.reject(request, why);
+        if (request.askedAt) this.giveUp(request);
+        break;
+      case 'confirming':
+        this.reject(request, why);
+        this.holds.delete(state.hold);
+        void this.done(markOf(request), request.leaseTime);
+    }
+    this.plan();
   }
 
-  release(request: Request, keep: number | undefined): Promise<void> {
-    if (request.state !== 'held' && request.state !== 'lost') return Promise.resolve();
-    const released = this.holds.release(request, keep);
-    this.plan();
-    return released;
+  /** A request in the queue gives up: its error names what blocked it, if Redis tells so in time. */
+  private leaveQueue(request: Request): void {
+    const { wait } = request;
+    this.move(request, { is: 'over' });
+    this.client.timers.schedule(wait, performance.now() + BLOCKER_TIME);
+    this.giveUp(request, ({ answers: [place = [], blocker = []] }) => {
+      if (wait.inLine) wait.refuse(refusal(request, 'timed out', readBlocker(place, blocker)));
+    });
+  }
+
+  private giveUp(request: Request, answered?: (reply: Reply) => void): void {
+    const { id, about, leaseTime, isCopied } = request;
+    request.isMarked = isCopied;
+    void this.done({ id, about, how: 'leave', ...(isCopied && { value: 'mark' }) }, leaseTime, answered);
+  }
+
+  private reject(request: Request, why: Why | Error, blocker?: LockTimeoutError['blockedBy']): void {
+    this.move(request, { is: 'over' });
+    request.wait.refuse(why instanceof Error ? why : refusal(request, why, blocker));
   }
 
   /** Refuses all requests, gives back what is held, and resolves when Redis has answered. */
   async close(): Promise<void> {
     const all = [...this.requests.values()];
     for (const request of all) this.refuse(request, 'closing');
-    for (const request of all) void request.release();
+    for (const { state } of all) if ('turn' in state) void state.turn.release();
     if (this.underWay > 0) await new Promise<void>((resolve) => (this.onQuiet = resolve));
   }
 
-  askSoon(): void {
-    this.client.ask(this);
-  }
-
-  onDue(): void {
-    const now = performance.now();
-    this.holds.expire(now);
-    if (this.asks.at <= now) this.sendAsks();
-    if (this.beats.at <= now) this.client.beat(this);
-    this.plan();
-  }
-
-  plan(): void {
-    const due = Math.min(this.asks.at, this.holds.endsAt, this.beats.at);
-    const { timers } = this.client;
-    if (due < Infinity) timers.schedule(this, due);
-    else timers.cancel(this);
-    if (this.underWay > 0) return;
-    this.onQuiet?.();
-    if (this.requests.size === 0) this.forget();
-  }
-
-  move(request: Request, to: State): void {
-    this.count(request.state, -1);
-    request.state = to;
-    this.count(to, 1);
-    if (to === 'over') this.requests.delete(request.sequence);
-    if (this.holding === 0) this.holds.endsAt = this.holds.renewAt = Infinity;
-  }
-
-  held(): Request[] {
-    if (this.holding === 0) return [];
-    return [...this.requests.values()].filter(({ state }) => state === 'held' || state === 'confirming');
-  }
-
-  sent(): void {
+  /**
+   * Requests have ended: Redis passes their lock or place on. Resolves when that is answered, or was not for one command timeout; it is
+   * repeated until then, or until the lease has expired.
+   *
+   * @param leaseTime the fixed lease of the request, ms
+   */
+  private done(ending: Ending, leaseTime = 0, answered?: (reply: Reply) => void): Promise<void> {
     this.underWay += 1;
+    const lease = Math.max(leaseTime, this.client.times.lease);
+    return this.client.commands.done(this.keys, ending, lease, (reply) => {
+      if (reply && !('usual' in reply)) {
+        this.note(reply, false);
+        answered?.(reply);
+      }
+      this.ended();
+    });
   }
 
-  ended(): void {
-    this.underWay -= 1;
+  // ---- heartbeats --------------------------------------------------------------------------------------------------
+
+  /** Asks Redis without delay what it knows. */
+  look(): void {
+    this.unchecked = this.waiting;
+    this.newsAt = performance.now();
+    this.callAt = -Infinity;
+    if (this.holds.size > 0) this.renewAt = -Infinity;
     this.plan();
   }
 
-  note(reply: Reply, marked: boolean): void {
-    const { sentAt, token, granted } = reply;
-    this.answers.add({ sentAt, token });
-    this.beats.answered(reply, marked);
-    if (granted) this.holds.give(granted, { since: sentAt, left: granted.left });
+  /** The words of the next heartbeat; undefined: there is nothing to say. Else `beaten` and `renewed`, or `beatFailed`, must follow. */
+  nextBeat(): Beat | undefined {
+    if (this.named) return undefined;
+    this.renewAt = Infinity;
+    const held = this.nextHolds().map((hold) => ({ hold, turn: hold.turn }));
+    const waiting: Request[] = [];
+    for (const request of this.requests.values()) {
+      if (waiting.length === MOST_NAMED || waiting.length === this.waiting) break;
+      if (request.state.is === 'waiting') waiting.push(request);
+    }
+    if (held.length + waiting.length === 0 && !this.isUrgent) return undefined;
+    this.isUrgent = false;
+    this.named = { held, waiting };
+    this.underWay += 1;
+    for (const { hold } of held) this.leaveServed(hold);
+    return {
+      keys: this.keys,
+      held: held.map(({ hold }) => hold.words()),
+      waiting: waiting.map(({ name }) => name),
+    };
   }
 
-  told(request: Request, { token, sentAt }: Reply): void {
+  /** Those that the next heartbeat names, the first to be renewed first. */
+  private nextHolds(): Hold[] {
+    const all = [...this.holds].filter(({ renewAt, tellAt }) => Math.min(renewAt, tellAt) < Infinity);
+    if (all.length <= MOST_HELD) return all;
+    return all.sort((one, other) => one.renewAt - other.renewAt).slice(0, MOST_HELD);
+  }
+
+  /** Redis learns who has its turn; those that had theirs before leave the queue. */
+  private leaveServed(hold: Hold): void {
+    const [first, ...others] = hold.served;
+    if (!first || hold.tellAt === Infinity) return;
+    hold.served = [];
+    void this.done({ id: first.id, about: first.about, served: others.map(({ name }) => name) });
+  }
+
+  /** Those that the heartbeat under way named and that the replicas are still to confirm. */
+  get unconfirmed(): readonly Request[] {
+    const heads = (this.named?.held ?? []).map(({ hold }) => hold.head);
+    return heads.filter(({ state }) => state.is === 'confirming');
+  }
+
+  /** The heartbeat was answered: what it says of those that wait, and of holds that Redis does not know (rule 6). */
+  beaten(reply: Reply): void {
+    const { held = [], waiting = [] } = this.named ?? {};
+    this.unchecked = Math.max(0, this.unchecked - waiting.length);
+    this.note(reply, true);
+    for (const [i, request] of waiting.entries()) {
+      this.stillWaits(request, reply, reply.answers[held.length + i] ?? []);
+    }
+    for (const [i, { hold }] of held.entries()) {
+      if (this.holds.has(hold) && reply.answers[i]?.[0] === 'none') this.lose(hold, GONE);
+    }
+    this.plan();
+  }
+
+  /** Its answer counts, also for the replicas: the leases are renewed. */
+  renewed({ sentAt, answers }: Reply): void {
+    const { held = [] } = this.named ?? {};
+    this.named = undefined;
+    for (const [i, { hold, turn }] of held.entries()) {
+      const [what, left] = answers[i] ?? [];
+      if (what === 'held' && this.holds.has(hold))
+        this.renew(hold, { since: sentAt, left: Number(left) }, turn);
+    }
+    for (const { renewAt, tellAt } of this.holds) this.renewAt = Math.min(this.renewAt, renewAt, tellAt);
+    this.ended();
+  }
+
+  /** @param named who had its turn when the heartbeat was sent */
+  private renew(hold: Hold, told: Told, named: Turn | undefined): void {
+    const { lease } = this.client.times;
+    hold.told = told;
+    hold.isConfirmed = true;
+    hold.renewAt = hold.head.leaseTime === undefined ? told.since.monotonic + lease / 3 : Infinity;
+    if (!hold.turn) return this.enter(hold);
+    if (hold.turn === named) hold.tellAt = Infinity;
+    hold.turn.lease.renew(told.since, hold.validity(lease));
+  }
+
+  /** The leases are uncertain, and the next heartbeat follows soon. */
+  beatFailed({ retryAfter }: Pick<CommandFailure, 'retryAfter'>): void {
+    for (const { hold } of this.named?.held ?? []) if (this.holds.has(hold)) hold.turn?.lease.suspect();
+    this.named = undefined;
+    const soon = performance.now() + Math.min(retryAfter, this.client.times.window / 3);
+    this.callAt = soon;
+    if (this.holds.size > 0) this.renewAt = soon;
+    this.ended();
+  }
+
+  private stillWaits(request: Request, reply: Reply, [what, left, token]: readonly string[]): void {
+    if (request.state.is !== 'waiting') return;
+    if (what === 'line') return this.told(request, reply);
+    // It was put into the queue again since this command was sent.
+    if (request.toldAt > reply.sentAt.monotonic) return;
+    if (what === 'held') {
+      this.client.missedMessage();
+      return this.take(request, Number(token), { since: reply.sentAt, left: Number(left) });
+    }
+    this.told(request, reply);
+    this.askAgain(request);
+  }
+
+  // ---- what all events share ---------------------------------------------------------------------------------------
+
+  /** The one place where a request changes its state. */
+  private move(request: Request, to: Request['state']): void {
+    if (request.state.is === 'waiting') this.waiting -= 1;
+    request.move(to);
+    if (to.is === 'waiting') this.waiting += 1;
+    else if (to.is === 'over') this.requests.delete(request.sequence);
+  }
+
+  /** Redis told that the request does not hold the lock. */
+  private told(request: Request, { token, sentAt }: Reply): void {
     request.told = token;
     request.toldAt = sentAt.monotonic;
     this.requests.delete(request.sequence);
     this.requests.set(request.sequence, request);
   }
 
-  reportPlace(request: Request, ahead: number): void {
-    if (request.isPlaced) return;
-    request.isPlaced = true;
-    try {
-      request.wait.queued(ahead, request.id);
-    } catch (error) {
-      // A callback of the caller must not throw into the client: its request is refused.
-      this.refuse(request, error as Error);
+  /** Takes note of an answer, and of what its script granted. `marked`: it has told of all that wait, and marked this client alive. */
+  private note(reply: Reply, marked: boolean): void {
+    const { sentAt, token, granted, again = Infinity, isUrgent } = reply;
+    this.answers.add({ sentAt, token });
+    const at = sentAt.monotonic + Math.min(again, this.client.times.window / 3);
+    this.callAt = marked ? at : Math.min(this.callAt, at);
+    if (this.unchecked > 0 || sentAt.monotonic < this.newsAt) this.callAt = -Infinity;
+    // The queue was not looked at to its end (rule 10), or its head may be gone in a moment (rule 7).
+    this.isUrgent = isUrgent;
+    if (granted) this.give(granted, { since: sentAt, left: granted.left });
+  }
+
+  /** A command was answered, or has failed for good. */
+  private ended(): void {
+    this.underWay -= 1;
+    this.plan();
+  }
+
+  onDue(): void {
+    const now = performance.now();
+    this.expire(now);
+    if (this.askAt <= now) {
+      this.askAt = Infinity;
+      this.askSoon();
     }
+    if (this.beatAt <= now) this.client.beat(this);
+    this.plan();
   }
 
-  askAgain(request: Request, pause?: number): void {
-    this.move(request, 'asking');
-    request.hold = request.id;
-    this.asks.add(request, pause);
+  /** When the next heartbeat is due (monotonic). */
+  get beatAt(): number {
+    if (this.named) return Infinity;
+    return Math.min(this.renewAt, this.waiting > 0 || this.isUrgent ? this.callAt : Infinity);
   }
 
-  askNeighbours(): void {
-    const inLine = [...this.requests.values()].filter(({ state, isPlain }) => state === 'waiting' && isPlain);
-    inLine.sort((one, other) => Number(one.ticket) - Number(other.ticket));
-    for (const request of inLine.slice(0, MOST_TOGETHER)) this.askAgain(request);
-    this.sendAsks();
+  /** When something is to be done next (monotonic). */
+  private nextDue(): number {
+    return Math.min(this.askAt, this.endsAt, this.beatAt);
   }
 
-  end(request: Request, why: Why | Error, blocker?: LockTimeoutError['blockedBy']): void {
-    this.move(request, 'over');
-    request.wait.refuse(why instanceof Error ? why : refusal(request, why, blocker));
+  /** Sets the timer for what is due next. Called after each event. */
+  private plan(): void {
+    const due = this.nextDue();
+    const { timers } = this.client;
+    if (due < Infinity) timers.schedule(this, due);
+    else timers.cancel(this);
+    if (this.underWay > 0) return;
+    this.onQuiet?.();
+    if (this.requests.size === 0 && !this.isUrgent) this.forget();
   }
 
-  done(id: string, how?: How, answered?: (reply: Reply) => void, fixed = 0): Promise<void> {
-    this.underWay += 1;
-    const lease = Math.max(fixed, this.client.times.lease);
-    return this.client.commands.done(this.keys, id, how, lease, (reply) => {
-      this.underWay -= 1;
-      if (reply && !('usual' in reply)) {
-        this.note(reply, false);
-        answered?.(reply);
-      }
-      this.plan();
-    });
-  }
-
-  idOf(sequence: number): string {
+  private idOf(sequence: number): string {
     return `${this.client.id}:${sequence}`;
   }
+}
 
-  private count(state: State, by: 1 | -1): void {
-    if (state === 'waiting') this.waiting += by;
-    else if (state === 'held' || state === 'confirming') this.holding += by;
-  }
+/** How a hold ends: with a mark if a copy of the acquire of its request may still be under way, which should do nothing then (rule 8). */
+function markOf({ id, about, isCopied }: Request): Ending {
+  return isCopied ? { id, about, how: 'mark' } : { id };
 }

@@ -4,23 +4,17 @@ import { LONGEST_LABEL, type Grant } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import { detached } from '../../core/runtime/async-context.js';
 import type { Timers } from '../../core/runtime/timers.js';
-import { toCommandFailure } from '../redis-client/server/server-failure.js';
+import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
 import { LockMap } from '../redis-client/lock-map.js';
 import type { Beat, Commands, LockKeys, Times } from './commands.js';
 import { Lock, type LockClient } from './lock.js';
 import { encodeName } from './names.js';
 import type { Replicas, Replicated } from './replicas.js';
-import { readMessage, type Reply } from './reply.js';
+import { readMessage } from './reply.js';
 import { termsOf } from './terms.js';
-import { MOST_LOCKS } from './together.js';
 
 /** After a heartbeat that Redis will go on to refuse, the next follows in this many ms. */
 const LASTING = { retryAfter: 1_000 };
-
-interface Beaten {
-  readonly lock: Lock;
-  readonly beat: Beat;
-}
 
 interface Parts {
   readonly id: string;
@@ -33,8 +27,6 @@ interface Parts {
   /** Before `{name}` in the keys of a lock, without and with the prefix that ioredis adds. */
   readonly prefix: string;
   readonly fullPrefix: string;
-  /** On a Cluster each lock may be on another node, so each has its own heartbeats. */
-  readonly isCluster: boolean;
   /** Resolves when messages can come, or soon. */
   readonly listening: () => Promise<void> | undefined;
   /** Whether Redis cannot count the channel of this client. */
@@ -52,7 +44,6 @@ export class Locks implements LockClient {
   readonly isReplicated: boolean;
   readonly all = new LockMap<Lock>((name, forget) => new Lock(this, this.keysOf(name), forget));
   private asking: Lock[] = [];
-  private beating: Beaten[] = [];
   private sequence = 0;
 
   constructor(private readonly parts: Parts) {
@@ -83,13 +74,18 @@ export class Locks implements LockClient {
   }
 
   beat(lock: Lock): void {
-    const beat = lock.beats.next();
+    const beat = lock.nextBeat();
     if (!beat) return;
-    lock.sent();
     const { replicas } = this.parts;
-    // A place in line need not be confirmed.
+    // A place in the queue need not be confirmed.
     if (replicas && beat.held.length > 0) return void this.beatReplicated(lock, beat, replicas);
-    if (this.beating.push({ lock, beat }) === 1) process.nextTick(() => this.sendBeats());
+    this.commands.heartbeat(this.id, beat).then(
+      (reply) => {
+        lock.beaten(reply);
+        lock.renewed(reply);
+      },
+      (error: unknown) => lock.beatFailed(pauseAfter(toCommandFailure(error))),
+    );
   }
 
   missedMessage(): void {
@@ -126,76 +122,37 @@ export class Locks implements LockClient {
     else for (const lock of asking) lock.sendAsks();
   }
 
-  private sendBeats(): void {
-    const all = this.beating;
-    this.beating = [];
-    const size = this.parts.isCluster ? 1 : MOST_LOCKS;
-    for (let from = 0; from < all.length; from += size) void this.sendTogether(all.slice(from, from + size));
-  }
-
-  /** Never rejects. */
-  private async sendTogether(together: readonly Beaten[]): Promise<void> {
-    try {
-      const beats = together.map(({ beat }) => beat);
-      const replies = await this.commands.heartbeat(this.id, beats);
-      for (const [i, { lock }] of together.entries()) apply(lock, replies[i]!);
-    } catch (error) {
-      const failure = toCommandFailure(error);
-      // The data of one lock may be the reason: the others must not suffer.
-      if (together.length > 1 && !failure.retriable) {
-        await Promise.all(together.map((one) => this.sendTogether([one])));
-        return;
-      }
-      for (const { lock } of together) lock.beats.failed(failure.retriable ? failure : LASTING);
-      for (const { lock } of together) lock.ended();
-    }
-  }
-
   /** A hold counts only when the replicas have it. Never rejects. */
   private async beatReplicated(lock: Lock, beat: Beat, replicas: Replicas): Promise<void> {
-    const { unconfirmed } = lock.beats;
+    const { unconfirmed } = lock;
     // A grant is repeated until it is confirmed or its time is up; a renewal is followed by the next one anyway.
     const deadline = performance.now() + (unconfirmed.length > 0 ? replicas.grantTimeout : 0);
     let answered = false;
     const refuse = (outcome: Replicated | undefined): void => {
       for (const request of unconfirmed) {
-        if (request.state === 'confirming') lock.refuse(request, replicas.failureOf(request.key, outcome));
+        if (request.state.is === 'confirming') lock.refuse(request, replicas.failureOf(request.key, outcome));
       }
     };
     try {
       const outcome = await replicas.confirm(
-        (runner) => this.commands.heartbeat(this.id, [beat], runner),
+        (runner) => this.commands.heartbeat(this.id, beat, runner),
         deadline,
-        ([reply]) => {
-          if (answered || !reply || reply instanceof Error) return;
+        (reply) => {
+          if (answered) return;
           answered = true;
-          lock.note(reply, beat.waiting.length > 0);
-          lock.beats.applyLine(reply);
-          lock.plan();
+          lock.beaten(reply);
         },
       );
-      const [reply] = outcome.answer;
-      if (outcome.enough && reply && !(reply instanceof Error)) {
-        lock.beats.applyLeases(reply);
-      } else {
-        refuse(outcome);
-        lock.beats.failed(LASTING);
-      }
+      if (outcome.enough) return lock.renewed(outcome.answer);
+      refuse(outcome);
+      lock.beatFailed(LASTING);
     } catch (error) {
       refuse(undefined);
-      lock.beats.failed(toCommandFailure(error));
+      lock.beatFailed(pauseAfter(toCommandFailure(error)));
     }
-    lock.ended();
   }
 }
 
-function apply(lock: Lock, reply: Reply | Error): void {
-  if (reply instanceof Error) {
-    lock.beats.failed(LASTING);
-  } else {
-    lock.note(reply, true);
-    lock.beats.applyLine(reply);
-    lock.beats.applyLeases(reply);
-  }
-  lock.ended();
+function pauseAfter(failure: CommandFailure): Pick<CommandFailure, 'retryAfter'> {
+  return failure.retriable ? failure : LASTING;
 }

@@ -19,13 +19,13 @@ import { CommandFailure } from '../redis-client/server/server-failure.js';
 import type { RequiredCommands } from '../redis-client/start-up/start-up-check.js';
 import { StoreClient } from '../redis-client/store-client.js';
 import { tryLock } from '../redis-client/start-up/try-lock.js';
-import { Commands } from './commands.js';
+import { Commands, type LockKeys } from './commands.js';
 import { Locks } from './locks.js';
 import { encodeName, namesInRedis } from './names.js';
 import { PrimaryMarker } from './primary-marker.js';
 import { openReplicas, type Replicas } from './replicas.js';
 import { requiredCommands } from './required-commands.js';
-import { namesOfHolds, toSnapshot } from './snapshot.js';
+import { namesOfHolds, toSnapshot, type RawInspection } from './snapshot.js';
 import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
 
 const UNCOUNTED =
@@ -94,7 +94,6 @@ export class RedisLockStore implements LockStore {
       replicas: this.replicas,
       prefix: `${options.keyPrefix}:`,
       fullPrefix,
-      isCluster,
       // Messages are only hints, but without them every handoff would wait for a heartbeat. Half of the time is left for the command.
       listening: () => (subscriber.up ? undefined : subscriber.settled(commandTimeout / 2)),
       isUncounted: () => isCluster || subscriber.counted === false,
@@ -144,17 +143,24 @@ export class RedisLockStore implements LockStore {
     const asked = token ?? holder;
     const name = encodeName(key);
     const keys = this.locks.keysOf(name);
-    const inspection = await this.client.answer(() =>
-      this.commands.inspect(keys, MOST_SHOWN).catch((error: unknown) => {
-        // Data that no script can read names no holder; the script clears it away.
-        if (asked === undefined && error instanceof CommandFailure && error.remedy === 'none')
-          return undefined;
-        throw error;
-      }),
-    );
-    const ids = inspection ? namesOfHolds(key, inspection, asked) : [''];
-    if (ids.length === 0) return false;
-    await this.client.answer(() => this.commands.force(keys, ids));
+    let hasEnded = false;
+    // One look names a part of very many holders; those that hold the lock when it has begun end, whoever comes later does not.
+    for (let last = Infinity; ;) {
+      const inspection = await this.look(keys, asked === undefined);
+      const holds = inspection ? namesOfHolds(key, inspection, asked) : [{ name: '', number: 0 }];
+      if (last === Infinity) last = Math.max(...holds.map(({ number }) => number));
+      const ids = holds.filter(({ number }) => number <= last).map((hold) => hold.name);
+      if (ids.length === 0) break;
+      const reply = await this.client.answer(() => this.commands.force(keys, ids, token));
+      hasEnded ||= reply.answers[0]?.[0] === 'held' || !inspection;
+      if (asked !== undefined || ids.length < MOST_SHOWN) break;
+    }
+    if (!hasEnded && asked !== undefined) {
+      // Another has it by now: the error says so, unless nobody has.
+      const inspection = await this.look(keys, false);
+      if (inspection) namesOfHolds(key, inspection, asked);
+    }
+    if (!hasEnded) return false;
     // The caller may be the holder itself, and its subscription broken.
     this.locks.all.find(name)?.look();
     return true;
@@ -162,6 +168,16 @@ export class RedisLockStore implements LockStore {
 
   awaySince(moment: number): number {
     return this.client.outages.lastedSince(moment);
+  }
+
+  /** @param isForAny data that no script can read names no holder, and is undefined here */
+  private look(keys: LockKeys, isForAny: boolean): Promise<RawInspection | undefined> {
+    return this.client.answer(() =>
+      this.commands.inspect(keys, MOST_SHOWN).catch((error: unknown) => {
+        if (isForAny && error instanceof CommandFailure && error.remedy === 'none') return undefined;
+        throw error;
+      }),
+    );
   }
 
   health(): Promise<StoreHealth> {

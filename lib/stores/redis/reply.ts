@@ -1,11 +1,13 @@
 import type { Instant } from '../../core/port/lease.js';
 import type { LockTimeoutError } from '../../core/errors/errors.js';
 
-/** What a script granted to this client: the first token of a batch, or the last of several shared grants. */
+/** What a script granted to this client. */
 export interface Granted {
+  /** Of several shared holds, the last one's. */
   readonly token: number;
   /** ms of the lease, counted from the grant. */
   readonly left: number;
+  /** Of a plain hold, its request and the neighbours that may have their turns after it; else those that hold the lock now. */
   readonly sequences: readonly number[];
 }
 
@@ -17,6 +19,8 @@ export interface Reply {
   readonly token: number;
   /** In how many ms a request in line should ask again; undefined: there is no reason to. */
   readonly again: number | undefined;
+  /** Whether also a client without requests should ask then, for those of others. */
+  readonly isUrgent: boolean;
   readonly granted: Granted | undefined;
   /** The answer for each request that the command named, split into words. */
   readonly answers: readonly (readonly string[])[];
@@ -25,11 +29,13 @@ export interface Reply {
 /** @throws Error for anything else than a reply of the scripts */
 export function readReply(raw: unknown, sentAt: Instant): Reply {
   if (!Array.isArray(raw) || raw.length < 3) throw new Error(`PROTOCOL unexpected reply ${String(raw)}`);
-  const [token, again, granted, ...answers] = raw as string[];
+  const [token, again = '', granted, ...answers] = raw as string[];
+  const isUrgent = again.startsWith('!');
   return {
     sentAt,
     token: Number(token),
-    again: again === '' ? undefined : Number(again),
+    again: again === '' ? undefined : Number(again.slice(isUrgent ? 1 : 0)),
+    isUrgent,
     granted: granted === '' ? undefined : readGranted(granted!),
     answers: answers.map((answer) => answer.split(' ')),
   };

@@ -1,72 +1,91 @@
-import type { Instant, Lease } from '../../core/port/lease.js';
+import type { Instant } from '../../core/port/lease.js';
 import type { Grant } from '../../core/port/lock-store.js';
 import type { Wait, WaitLine } from '../../core/port/wait.js';
-import type { Ask, How } from './commands.js';
+import type { Ask } from './commands.js';
+import type { Hold, Turn } from './hold.js';
 
 /**
- * - `asking`: its acquire has to be sent, or is not answered yet
- * - `waiting`: Redis has told its place in line
- * - `next`: granted in a batch of this client; it has its turn when those before it have ended (rule 9)
- * - `confirming`: granted, and the replicas are still to confirm it
- * - `held`: its section runs, and its lease is valid
- * - `lost`: its section may still run, but its lease is not valid any more
- * - `over`: refused, left, or released
+ * What a request is doing, as the table in docs/protocol.md says. Only `Lock` moves it, and `move` asserts where it comes from.
  *
- * The table in docs/protocol.md says what each event does in each state. Only `Lock.move` changes it.
+ * - `asking`: its acquire has to be sent at `at` (monotonic); Infinity: it is under way
+ * - `waiting`: Redis has told its place in the queue
+ * - `confirming`: granted, and the replicas are still to confirm it
+ * - `held`: it has its turn: its section runs, and its lease is valid
+ * - `lost`: its section may still run, but its lease is not valid any more
+ * - `over`: rejected, left, or released
  */
-export type State = 'asking' | 'waiting' | 'next' | 'confirming' | 'held' | 'lost' | 'over';
+export type State =
+  | { readonly is: 'asking'; readonly at: number }
+  | { readonly is: 'waiting' }
+  | { readonly is: 'confirming'; readonly hold: Hold }
+  | { readonly is: 'held' | 'lost'; readonly turn: Turn }
+  | { readonly is: 'over' };
+
+type Name = State['is'];
+
+/** From where a request may come. */
+const ORIGINS: Readonly<Record<Name, readonly Name[]>> = {
+  asking: ['asking', 'waiting', 'confirming'],
+  waiting: ['asking'],
+  confirming: ['asking', 'waiting'],
+  held: ['asking', 'waiting', 'confirming'],
+  lost: ['held'],
+  over: ['asking', 'waiting', 'confirming', 'held', 'lost'],
+};
 
 /** What a request does not decide itself. */
 export interface RequestOwner {
-  release(request: Request, keep: number | undefined): Promise<void>;
   /** Its wait time has elapsed. */
   overdue(request: Request): void;
   /** Its caller gives up. */
   aborted(request: Request): void;
 }
 
-/** One request for one lock, from the call to its release: the line of its wait, the words of its acquire, and the grant of its holder. */
-export class Request implements Ask, Grant, WaitLine<Grant> {
-  state: State = 'asking';
+/** One request for one lock: the line of its wait, and the words of its acquire. */
+export class Request implements Ask, WaitLine<Grant> {
+  state: State = { is: 'asking', at: 0 };
+  /** Its place in the queue, for life (rule 2); '' until Redis has told it. */
   ticket = '';
-  /** When its first acquire was sent, and the token that the lock had given when Redis told last that it does not hold it (rule 5). */
+  /** When its first acquire was sent. */
   askedAt: Instant | undefined;
+  /** The token that the lock had given when Redis told last that the request does not hold it, and when that command was sent (rule 5). */
   told = 0;
-  /** When Redis told its place last, by the sending of that command (monotonic). */
   toldAt = 0;
-  /** Its own token; a shared grant has one as well, which nobody sees. */
-  number = 0;
-  /** Set once it is held. */
-  lease!: Lease;
-  /** How long it had waited when it was granted, ms. */
-  waited = 0;
-  /** The id under which Redis has its hold: in a batch that of the first. */
-  hold: string;
-  /** What Redis does not know yet of its hold: that it has its turn in a batch. */
-  present = '';
-  /** How many of its grants had expired before they could be entered, and the token of the last of them. */
+  /** How many of its grants had expired before it could have its turn, and the token of the last of them. */
   missed = 0;
   lastMissed = 0;
-  /** Whether a heartbeat names its hold: always if it is renewed, once if the end of its fixed lease is not known well. */
-  isReported = true;
-  /** Whether heartbeats only ask for its lease and do not renew it. */
-  isStopped = false;
-  /** Whether its acquire was sent more than once, or not answered, so that a copy may still be under way (rule 8). */
+  /** Whether a copy of its acquire may still be under way (rule 8). */
   isCopied = false;
-  /** Whether it gave up with a `done` that leaves a mark. */
+  /** Whether it has ended with a `done` that leaves a mark. */
   isMarked = false;
-  /** Whether its caller was told its place in line. */
+  /** Whether its caller was told its place. */
   isPlaced = false;
-  private released: Promise<void> | undefined;
 
   constructor(
     readonly wait: Wait,
     private readonly owner: RequestOwner,
     readonly sequence: number,
+    /** `client:sequence` */
     readonly id: string,
+    /** `terms:label` */
     readonly about: string,
-  ) {
-    this.hold = id;
+  ) {}
+
+  /** @throws Error if the table does not have this transition */
+  move(to: State): void {
+    if (!ORIGINS[to.is].includes(this.state.is)) {
+      throw new Error(`A request cannot go from ${this.state.is} to ${to.is}.`);
+    }
+    this.state = to;
+  }
+
+  get isAsking(): boolean {
+    return this.state.is === 'asking';
+  }
+
+  /** Whether it may have its turn under a hold of this client. */
+  get mayHaveTurn(): boolean {
+    return this.state.is === 'asking' || this.state.is === 'waiting';
   }
 
   /** Whether Redis has told that the grant with this token has ended, after `since`, the earliest that it can have been made (rule 5). */
@@ -82,41 +101,18 @@ export class Request implements Ask, Grant, WaitLine<Grant> {
     return `${this.id}:${this.about}`;
   }
 
-  /** host/pid and label, for people. */
-  get who(): string {
-    return this.about.slice(this.about.indexOf(':') + 1);
-  }
-
   get most(): number | 'try' {
     const { waitTime, maxQueue } = this.wait;
     return waitTime === 0 ? 'try' : maxQueue;
   }
 
-  get fixed(): number | undefined {
+  get leaseTime(): number | undefined {
     return this.wait.leaseTime;
   }
 
-  /** How it ends if a copy of its acquire may still be under way, which should do nothing then (rule 8). */
-  get mark(): How | undefined {
-    return this.isCopied ? { how: 'mark', about: this.about } : undefined;
-  }
-
-  /** How it gives up before it has the lock. */
-  get leaving(): How {
-    return { how: 'leave', about: this.about, ...(this.isCopied && { more: 'mark' }) };
-  }
-
-  /** Whether it may be granted together with its neighbours in line, one after the other. */
+  /** Whether it may have its turn under a hold of its neighbour in the queue, and its neighbours under its own (rule 9). */
   get isPlain(): boolean {
     return this.about.startsWith(':') || this.about.startsWith('u:');
-  }
-
-  get token(): number | undefined {
-    return this.wait.share ? undefined : this.number;
-  }
-
-  release(keep?: number): Promise<void> {
-    return (this.released ??= this.owner.release(this, keep));
   }
 
   overdue(): void {

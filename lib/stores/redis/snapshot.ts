@@ -15,6 +15,8 @@ export type RawInspection = readonly [
   line: readonly string[],
   /** client, until when it counts as alive, … */
   clients: readonly string[],
+  /** channel, how many listen, … */
+  listeners: readonly (string | number)[],
 ];
 
 interface Held extends LockHolder {
@@ -55,7 +57,7 @@ export function toSnapshot(key: string, raw: RawInspection): LockSnapshot {
 }
 
 /**
- * How scripts name the holds of a lock, kept ones included.
+ * How scripts name the holds of a lock, kept ones included, with the number of each grant.
  *
  * @param asked only the hold with this token, or the shared hold with this id
  * @throws LockHolderChangedError if it does not hold the lock
@@ -64,20 +66,24 @@ export function namesOfHolds(
   key: string,
   raw: RawInspection,
   asked: number | string | undefined,
-): readonly string[] {
+): readonly Pick<Held, 'name' | 'number'>[] {
   const all = present(raw);
-  if (asked === undefined) return all.map(({ name }) => name);
+  if (asked === undefined) return all;
   const named = all.filter(({ token, id }) => asked === token || asked === id);
   const { holders, kept } = holds(raw);
   if (named.length === 0) throw new LockHolderChangedError(key, asked, holders[0]?.token ?? kept?.token);
-  return named.map(({ name }) => name);
+  return named;
 }
 
 function holds(raw: RawInspection): { holders: LockHolder[]; kept: KeptLock | undefined } {
   const all = present(raw);
+  const listeners = new Map(pairs(raw[8]).map(([channel, count]) => [channel.split(':').at(-1), count]));
   const holders = all
     .filter(({ name }) => !name.startsWith('-'))
-    .map(({ name: _, number: __, ...holder }) => holder);
+    .map(({ name: _, number: __, ...holder }) => {
+      const count = listeners.get(holder.client);
+      return count === undefined ? holder : { ...holder, live: Number(count) > 0 };
+    });
   const [last] = all.sort((one, other) => other.leaseLeft - one.leaseLeft);
   const kept =
     holders.length === 0 && last ? { who: last.who, token: last.token, left: last.leaseLeft } : undefined;
@@ -113,8 +119,8 @@ function present(raw: RawInspection): Held[] {
     .sort((one, other) => one.number - other.number);
 }
 
-function pairs(list: readonly string[]): [string, string][] {
+function pairs(list: readonly (string | number)[]): [string, string][] {
   const found: [string, string][] = [];
-  for (let i = 0; i < list.length; i += 2) found.push([list[i]!, list[i + 1]!]);
+  for (let i = 0; i < list.length; i += 2) found.push([String(list[i]), String(list[i + 1])]);
   return found;
 }

@@ -1,22 +1,29 @@
 import type { CommandLink } from '../redis-client/commands/link.js';
 import type { Script } from '../redis-client/commands/script.js';
+import { UnknownScript } from '../redis-client/commands/script-sender.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
 
 /** The most locks that one command is for: few enough to block Redis for a fraction of a millisecond only. */
-export const MOST_LOCKS = 32;
+const MOST_LOCKS = 32;
 
 type Word = string | number;
 
+/** The words that a call says now; undefined: there is nothing to say any more, and it is answered with undefined. */
+export type Say = () => readonly Word[] | undefined;
+
 interface Call {
   readonly keys: readonly string[];
-  readonly values: readonly Word[];
+  readonly say: Say;
   readonly resolve: (answer: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Sends the scripts of one client, in call order. Calls from one turn of the event loop share a command if they run the same script, with the
- * same number of words, for different locks: a command costs little more for many locks than for one.
+ * Gathers the scripts of one client, in call order. Calls from one turn of the event loop share a command if they run the same script for
+ * different locks: a command costs little more for many locks than for one.
+ *
+ * A call that did not run, since the server did not know the script or refused the data of another lock, is sent once more, with what it
+ * says by then: what has ended meanwhile is not said behind its own `done` (rule 8).
  */
 export class Together {
   private script: Script | undefined;
@@ -26,29 +33,17 @@ export class Together {
 
   constructor(private readonly connection: Pick<CommandLink, 'scripts' | 'isCluster'>) {}
 
-  /** Sends a call alone. */
-  run(script: Script, keys: readonly string[], values: readonly Word[]): Promise<unknown> {
-    this.send();
-    const answer = this.add(script, keys, values);
-    this.send();
-    return answer;
-  }
-
-  /** Sends a call for one request, with others if it can. Not on a Cluster, where each lock may be on another node. */
-  join(script: Script, keys: readonly string[], values: readonly Word[]): Promise<unknown> {
+  /** Sends a call with others if it can. Not on a Cluster, where each lock may be on another node. */
+  join(script: Script, keys: readonly string[], say: Say): Promise<unknown> {
     const [hash = ''] = keys;
-    const isAlike = this.script === script && this.calls[0]?.values.length === values.length;
-    if (!isAlike || this.hashes.has(hash) || this.connection.isCluster) this.send();
-    this.hashes.add(hash);
-    const answer = this.add(script, keys, values);
-    if (this.calls.length === MOST_LOCKS) this.send();
-    else if (this.calls.length === 1) process.nextTick(this.send);
-    return answer;
-  }
-
-  private add(script: Script, keys: readonly string[], values: readonly Word[]): Promise<unknown> {
+    if (this.script !== script || this.hashes.has(hash) || this.connection.isCluster) this.send();
     this.script = script;
-    return new Promise((resolve, reject) => this.calls.push({ keys, values, resolve, reject }));
+    this.hashes.add(hash);
+    return new Promise((resolve, reject) => {
+      const count = this.calls.push({ keys, say, resolve, reject });
+      if (count === MOST_LOCKS) this.send();
+      else if (count === 1) process.nextTick(this.send);
+    });
   }
 
   private readonly send = (): void => {
@@ -56,30 +51,37 @@ export class Together {
     if (!script || calls.length === 0) return;
     this.calls = [];
     this.hashes.clear();
-    if (calls.length === 1) this.sendAlone(script, calls[0]!);
-    else this.sendAll(script, calls);
+    this.run(script, calls);
   };
 
-  private sendAlone(script: Script, { keys, values, resolve, reject }: Call): void {
-    this.connection.scripts.run(script, keys, values).then(resolve, reject);
+  private run(script: Script, calls: readonly Call[]): void {
+    const keys: string[] = [];
+    const words: (readonly Word[])[] = [];
+    const sent = calls.filter((call) => {
+      const said = call.say();
+      if (!said) call.resolve(undefined);
+      else if (keys.push(...call.keys)) words.push(said);
+      return said !== undefined;
+    });
+    if (sent.length === 0) return;
+    const values = sent.length === 1 ? words[0]! : [...words.map(({ length }) => length), ...words.flat()];
+    this.connection.scripts.runOnce(script, keys, values).then(
+      (answer) => {
+        if (sent.length === 1) return sent[0]!.resolve(answer);
+        for (const [i, call] of sent.entries()) settle(call, (answer as unknown[])[i]);
+      },
+      (error: unknown) => this.failed(script, sent, error),
+    );
   }
 
-  private sendAll(script: Script, calls: readonly Call[]): void {
-    const keys = calls.flatMap((call) => call.keys);
-    const values = calls.flatMap((call) => call.values);
-    this.connection.scripts.run(script, keys, values).then(
-      (answers) => {
-        for (const [i, call] of calls.entries()) settle(call, (answers as unknown[])[i]);
-      },
-      (error: unknown) => {
-        // The data of one lock may be the reason: the others must not suffer.
-        const isForAll = toCommandFailure(error).retriable;
-        for (const call of calls) {
-          if (isForAll) call.reject(error);
-          else this.sendAlone(script, call);
-        }
-      },
-    );
+  private failed(script: Script, calls: readonly Call[], error: unknown): void {
+    if (error instanceof UnknownScript) return this.run(script, calls);
+    // The data of one lock may be the reason: the others must not suffer.
+    if (calls.length > 1 && !toCommandFailure(error).retriable) {
+      for (const call of calls) this.run(script, [call]);
+      return;
+    }
+    for (const call of calls) call.reject(error);
   }
 }
 

@@ -220,7 +220,7 @@ export class Checker implements ClientListener {
     const bare = this.server.redis.keysWithoutExpiry();
     if (bare.length > 0) this.findings.violate('leak', `without a time to live: ${bare.join(', ')}`);
     if (script === 'primary' || script === 'inspect' || script === '') return;
-    for (const part of partsOf(script, ran)) {
+    for (const part of partsOf(ran)) {
       const lock = this.locks.get(part.hash);
       const own = grants.filter(({ hash }) => hash === part.hash);
       if (lock) this.afterScriptOn(lock, script, part, own);
@@ -244,16 +244,20 @@ export class Checker implements ClientListener {
     if (isForce) lock.kept.clear();
     this.line.checkGap(lock);
     this.checkData(lock, after);
-    if (script === 'done' && how === 'keep') this.checkKeep(lock, named, before, after);
+    if (script === 'done' && how === 'keep') this.checkKeep(lock, args, before, after);
     const { token } = lock.given;
     const served = grants.flatMap((grant) => this.serve(lock, grant, after, token));
     this.line.checkPlaces(lock, after, script === 'done' && !isForce ? named : '', isForce);
     const waits =
       script !== 'done' && Array.isArray(reply) && reply.some((answer) => /^line/.test(String(answer)));
     if (caller && waits) lock.heard.set(caller, this.world.now);
-    const [first] = served;
-    for (const record of served)
-      if (record === first || record.planned.share) this.line.checkOrder(lock, record, after);
+    for (const record of served) this.line.checkOrder(lock, record, after, served);
+    // Neighbours may have their turns under the hold (rule 9).
+    for (const { client, sequences } of grants) {
+      const named = sequences.flatMap((sequence) => this.records.get(`${client}:${sequence}`) ?? []);
+      for (const record of named)
+        if (!served.includes(record)) this.line.checkOrder(lock, record, after, named);
+    }
     this.checkKept(lock, after);
     this.checkBelieved(lock, after);
     if (grants.length > 0) lock.neededSince = undefined;
@@ -265,12 +269,12 @@ export class Checker implements ClientListener {
   /** The server has granted the lock. */
   private serve(lock: LockState, grant: ServerGrant, after: LockData, before: number): RequestRecord[] {
     const { now } = this.world;
-    const ids = grant.sequences.map((sequence) => `${grant.client}:${sequence}`);
-    const held = ids.flatMap((id) => after.holdings.find((one) => one.id === id) ?? []);
-    // The tokens of the others in a batch count when they have their turns.
-    const isBatch = held.length < ids.length;
-    const first = isBatch ? grant.token : Math.min(...held.map(({ token }) => token));
-    const last = isBatch ? first : grant.token;
+    const named = grant.sequences.map((sequence) => `${grant.client}:${sequence}`);
+    const held = named.flatMap((id) => after.holdings.find((one) => one.id === id) ?? []);
+    // Neighbours stay in the queue, and their tokens count when they have their turns.
+    const ids = held.length > 0 ? held.map(({ id }) => id) : named.slice(0, 1);
+    const first = Math.min(grant.token, ...held.map(({ token }) => token));
+    const last = grant.token;
     if (first <= before) {
       const excuse = this.excuses.dataLost(lock.name, lock.given.at, now)
         ? 'data'
@@ -284,11 +288,10 @@ export class Checker implements ClientListener {
       );
     }
     lock.given = { token: first <= before ? last : Math.max(lock.given.token, last), at: now };
-    return ids.flatMap((id, i) => {
+    return ids.flatMap((id) => {
       const record = this.records.get(id);
       if (!record) return [];
-      if (isBatch) record.ticket ??= grant.token + i;
-      record.served = { hold: isBatch ? ids[0]! : id, at: now, serverTime: after.now, together: ids.length };
+      record.served = { at: now, serverTime: after.now };
       record.lostPlace = undefined;
       return [record];
     });
@@ -311,13 +314,22 @@ export class Checker implements ClientListener {
   }
 
   /** A hold is kept until its time, counted from its grant, and no longer. */
-  private checkKeep(lock: LockState, id: string, before: LockData | undefined, after: LockData): void {
-    // Of a batch, the one that had its turn last.
-    const [record] = [...this.records.values()]
-      .filter(({ served, grantedAt }) => served?.hold === id && grantedAt !== undefined)
-      .sort((one, other) => other.grantedAt! - one.grantedAt!);
+  private checkKeep(
+    lock: LockState,
+    [id = '', , , , ...served]: readonly string[],
+    before: LockData | undefined,
+    after: LockData,
+  ): void {
+    // The one that had its turn last.
+    const record = this.records.get(served.at(-1)?.split(':', 2).join(':') ?? id);
     const held = before?.holdings.find((one) => one.id === id);
-    if (!record || !held || held.ends <= after.now || after.holdings.some((one) => one.id === id)) return;
+    if (
+      record?.grantedAt === undefined ||
+      !held ||
+      held.ends <= after.now ||
+      after.holdings.some((one) => one.id === id)
+    )
+      return;
     const keep = wholeNumber('holdAtLeast', record.planned.holdAtLeast ?? 0) ?? 0;
     const found = after.holdings.find((one) => one.id === `-${id}`);
     const least = Math.min(record.served?.serverTime ?? 0, Math.floor(held.token / 1000)) + keep;
@@ -352,7 +364,7 @@ export class Checker implements ClientListener {
     }
   }
 
-  /** No holder may believe in a hold that the server has ended. Of a batch the server has one hold. */
+  /** No holder may believe in a hold that the server has ended; one may have its turn under that of its neighbour. */
   private checkBelieved(lock: LockState, after: LockData): void {
     const held = live(after, after.now).filter(({ isKept }) => !isKept);
     for (const record of lock.holds) {

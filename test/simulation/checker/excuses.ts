@@ -113,7 +113,7 @@ export class Excuses {
       return now <= Math.max(at, lastMute) + this.heartbeat + this.recovery();
     });
     if (!broke) return undefined;
-    return broke.kind === 'clock-forward' ? 'clock' : broke.kind === 'forced' ? 'batch' : 'data';
+    return broke.kind === 'clock-forward' ? 'clock' : broke.kind === 'forced' ? 'forced' : 'data';
   }
 
   /** What the server knew of the lock at `since` may be lost by now. */

@@ -4,7 +4,7 @@ import type { Ran } from '../mini-redis/mini-redis.js';
 export interface ServerGrant {
   readonly hash: string;
   readonly client: string;
-  /** Of a batch the first token, of several shared holds the last. */
+  /** Of several shared holds the last. */
   readonly token: number;
   readonly sequences: readonly string[];
 }
@@ -12,25 +12,24 @@ export interface ServerGrant {
 /** What a script did for one of its locks. */
 export interface Part {
   readonly hash: string;
-  /** Of a heartbeat those of all locks, which begin with the client. */
   readonly args: readonly string[];
   readonly reply: unknown;
 }
 
-/** A script for several locks answers for each, and has as many words for each. */
-export function partsOf(script: string, { keys, args, reply }: Ran): Part[] {
+/** A script for several locks answers for each; how many words each has comes first (includes/several.lua). */
+export function partsOf({ keys, args, reply }: Ran): Part[] {
   const locks = keys.filter((_, i) => i % 3 === 0);
-  const words = args.length / locks.length;
-  return locks.map((hash, i) => ({
-    hash,
-    args: script === 'heartbeat' ? args : args.slice(words * i, words * (i + 1)),
-    reply: Array.isArray(reply) && (script === 'heartbeat' || locks.length > 1) ? reply[i] : reply,
-  }));
+  let at = locks.length > 1 ? locks.length : 0;
+  return locks.map((hash, i) => {
+    const words = locks.length > 1 ? Number(args[i]) : args.length;
+    const own = args.slice(at, (at += words));
+    return { hash, args: own, reply: Array.isArray(reply) && locks.length > 1 ? reply[i] : reply };
+  });
 }
 
 /** What a script granted, as its reply and its messages tell. */
 export function grantsOf(script: string, ran: Ran): ServerGrant[] {
-  const grants = partsOf(script, ran).flatMap(({ hash, args: [caller = ''], reply }) => {
+  const grants = partsOf(ran).flatMap(({ hash, args: [caller = ''], reply }) => {
     const [client = '', sequence = ''] = caller.split(':');
     if (script === 'acquire' && typeof reply === 'string' && /^\d/.test(reply))
       return [{ hash, client, token: Number(reply), sequences: [sequence] }];

@@ -4,7 +4,7 @@ import type { SimClient } from '../scenario/sim-client.js';
 import type { LockData } from './lock-data.js';
 
 /** Why a promise did not hold, where docs/reliability.md says that it need not. */
-export type Excuse = 'outage' | 'unreachable' | 'clock' | 'data' | 'batch';
+export type Excuse = 'outage' | 'unreachable' | 'clock' | 'data' | 'forced';
 
 /** One request for a lock, as its caller lived it. Times are of the simulated world. */
 export interface RequestRecord {
@@ -25,7 +25,7 @@ export interface RequestRecord {
   holdEndedAt?: number;
   /** The grant that the server has made to it. */
   served?: Served | undefined;
-  /** Its place: its ticket, or its token if it was granted in a batch without waiting. */
+  /** Its place. */
   ticket?: number | undefined;
   /** Its client has told the server that it waits no more. */
   hasLeft?: boolean;
@@ -36,11 +36,8 @@ export interface RequestRecord {
 }
 
 export interface Served {
-  /** Under which the server has the hold: of a batch, its first. */
-  readonly hold: string;
   readonly at: number;
   readonly serverTime: number;
-  readonly together: number;
 }
 
 export interface LockState {

@@ -34,11 +34,7 @@ export class Line {
       if (id === undefined || record.hasLeft) continue;
       const { served } = record;
       if (inLine.has(id)) {
-        const ticket = after.tickets.get(id)!;
-        record.ticket ??= ticket;
-        // The server has a batch under the name of its first request only, so a late copy enters the others anew, behind all.
-        const isEnteredAnew = served && served.hold !== id && held.has(served.hold) && ticket > record.ticket;
-        if (isEnteredAnew && this.excuses.hasCopies) record.cameBackAfter = 'batch';
+        record.ticket ??= after.tickets.get(id)!;
         if (record.lostPlace && this.excuses.hasCopies) record.cameBackAfter = record.lostPlace;
         // Until the clock has caught up, a line that begins after the step has lower tickets.
         else if (
@@ -48,7 +44,7 @@ export class Line {
           record.cameBackAfter = 'clock';
         record.lostPlace = undefined;
         record.served = undefined;
-      } else if (served && !held.has(served.hold)) {
+      } else if (served && !held.has(id)) {
         record.lostPlace = this.whyEnded(lock, record, isForce);
         record.served = undefined;
       } else if (record.ackedAt !== undefined && !served && !record.lostPlace && !gaveUp(record, now)) {
@@ -59,9 +55,8 @@ export class Line {
 
   /** Its client has not learned of a grant that is over now. */
   private whyEnded(lock: LockState, record: RequestRecord, isForce: boolean): Excuse | undefined {
-    const { together = 1, at = 0 } = record.served ?? {};
-    if (together > 1) return 'batch';
-    if (isForce) return 'batch';
+    const { at = 0 } = record.served ?? {};
+    if (isForce) return 'forced';
     if (this.excuses.dataLost(lock.name, record.sentAt, this.world.now)) return 'data';
     if (this.excuses.clockSet(at, 'clock-forward')) return 'clock';
     if (this.excuses.mayMissGrant(record)) return 'unreachable';
@@ -93,11 +88,16 @@ export class Line {
     return undefined;
   }
 
-  /** The server has granted the lock to `record`: nobody that was in line when that was sent may wait still. */
-  checkOrder(lock: LockState, record: RequestRecord, after: LockData): void {
+  /** The server has granted the lock to `record`, with others: nobody else that was in line when that was sent may wait still. */
+  checkOrder(
+    lock: LockState,
+    record: RequestRecord,
+    after: LockData,
+    together: readonly RequestRecord[],
+  ): void {
     const { now } = this.world;
     for (const other of lock.waiting) {
-      if (other === record || other.served || other.hasLeft) continue;
+      if (together.includes(other) || other.served || other.hasLeft) continue;
       if (other.ackedAt === undefined || other.ackedAt >= record.sentAt || gaveUp(other, now)) continue;
       if (!other.client.process.alive || this.excuses.isTooShort(other)) continue;
       const why = this.whyPassed(lock, other, record, after);

@@ -4,7 +4,9 @@ import type { Grant } from '../../../lib/core/port/lock-store.js';
 import { Timers } from '../../../lib/core/runtime/timers.js';
 import { CommandFailure } from '../../../lib/stores/redis-client/server/server-failure.js';
 import { LockStoreUnavailableError } from '../../../lib/core/errors/errors.js';
-import type { Ask, Commands, How, Usual } from '../../../lib/stores/redis/commands.js';
+import type { Ask, Asker, Beat, Commands, Ending, Usual } from '../../../lib/stores/redis/commands.js';
+import type { Share } from '../../../lib/core/options/sharing.js';
+import type { Turn } from '../../../lib/stores/redis/hold.js';
 import { Lock } from '../../../lib/stores/redis/lock.js';
 import type { Reply } from '../../../lib/stores/redis/reply.js';
 import { deferred } from '../../support/waiting.js';
@@ -15,7 +17,8 @@ const FIRST_LEASE = 9_000;
 /** An acquire that was sent, for the test to answer. */
 interface SentAsk {
   readonly asks: readonly Ask[];
-  readonly repeated: () => void;
+  /** It was not answered in time, and is sent once more. */
+  repeat(): void;
   answer(reply: Reply | Usual): Promise<void>;
   fail(): Promise<void>;
 }
@@ -23,9 +26,11 @@ interface SentAsk {
 /** One lock without a connection: the test is Redis, and time is what it says. */
 class Scene {
   readonly asks: SentAsk[] = [];
-  readonly done: { readonly id: string; readonly how: How | undefined }[] = [];
+  readonly done: Ending[] = [];
   /** For the next ones; without them a `done` ended a hold. */
   readonly answersOfDone: Reply[] = [];
+  /** If a test sets it, each `done` waits there for its answer. */
+  unanswered: (() => void)[] | undefined;
   beats = 0;
   forgotten = false;
   readonly timers = new Timers();
@@ -34,31 +39,28 @@ class Scene {
 
   constructor(isReplicated = false) {
     const commands = {
-      acquire: (
-        _keys: unknown,
-        asks: readonly Ask[],
-        repeated: () => void,
-        answered: (reply: Reply | Usual) => void,
-      ) => {
+      acquire: (_keys: unknown, asks: readonly Ask[], asker: Asker<Ask>) => {
         const { promise, resolve, reject } = deferred<Reply | Usual>();
         const settled = (): Promise<void> => new Promise(setImmediate);
+        const still = (): readonly Ask[] => asks.filter(({ isAsking }) => isAsking);
         this.asks.push({
           asks,
-          repeated,
+          repeat: () => asker.uncertain(asks),
           answer: (reply) => (resolve(reply), settled()),
-          fail: () => (reject(unanswered()), settled()),
+          fail: () => (asker.uncertain(asks), reject(unanswered()), settled()),
         });
-        return promise.then(answered);
+        return promise.then((reply) => still().length > 0 && asker.answered(reply, asks));
       },
       done: (
         _keys: unknown,
-        id: string,
-        how: How | undefined,
+        ending: Ending,
         _lease: number,
         ended: (reply?: Reply | Usual) => void,
-      ) => {
-        this.done.push({ id, how });
-        ended(this.answersOfDone.shift() ?? { sentAt: now(), usual: 1 });
+      ): Promise<void> => {
+        this.done.push(ending);
+        const answer = (): void => ended(this.answersOfDone.shift() ?? { sentAt: now(), usual: 1 });
+        if (this.unanswered) this.unanswered.push(answer);
+        else answer();
         return Promise.resolve();
       },
     } as unknown as Commands;
@@ -78,14 +80,14 @@ class Scene {
     );
   }
 
-  request(options: { waitTime?: number; leaseTime?: number } = {}): {
+  request(options: { waitTime?: number; leaseTime?: number; share?: Share } = {}): {
     wait: Wait;
     grant: () => Grant | undefined;
   } {
     const wait = new Wait({ key: 'k', waitTime: Infinity, maxQueue: Infinity, label: '', ...options });
     let granted: Grant | undefined;
     this.sequence += 1;
-    void this.lock.ask(wait, this.sequence, ':me').then(
+    void this.lock.ask(wait, this.sequence, options.share ? 'r:me' : ':me').then(
       (grant) => (granted = grant),
       () => undefined,
     );
@@ -111,14 +113,18 @@ class Scene {
 
   /** A heartbeat is answered. */
   async beaten(answers: readonly string[], token: number, sentAt = now()): Promise<void> {
-    this.lock.sent();
-    expect(this.lock.beats.next()).toBeDefined();
+    this.beat();
     const answer = reply(token, { sentAt, answers });
-    this.lock.note(answer, true);
-    this.lock.beats.applyLine(answer);
-    this.lock.beats.applyLeases(answer);
-    this.lock.ended();
+    this.lock.beaten(answer);
+    this.lock.renewed(answer);
     await new Promise(setImmediate);
+  }
+
+  /** A heartbeat is sent. */
+  beat(): Beat {
+    const beat = this.lock.nextBeat();
+    if (!beat) throw new Error('There is nothing to say.');
+    return beat;
   }
 }
 
@@ -130,7 +136,14 @@ function reply(
     answers = [],
   }: { sentAt?: Instant; granted?: Reply['granted']; answers?: readonly string[] },
 ): Reply {
-  return { sentAt, token, again: undefined, granted, answers: answers.map((answer) => answer.split(' ')) };
+  return {
+    sentAt,
+    token,
+    again: undefined,
+    isUrgent: false,
+    granted,
+    answers: answers.map((answer) => answer.split(' ')),
+  };
 }
 
 function ago(ms: number): Instant {
@@ -203,32 +216,30 @@ describe('one lock, as a client sees it', () => {
 
   test('rule 5: a grant that an answer shows now is entered, even if its token is lower because the clock of Redis was set back', async () => {
     const [grant] = await scene.inLine(1, 11, ago(10));
-    scene.lock.askAgain(scene.lock.requests.get(1)!);
+    await scene.beaten(['none'], 11, ago(5));
     await scene.asks[1]!.answer(reply(7, { answers: ['held 30000 7'] }));
     expect(grant!()?.token).toBe(7);
   });
 
   test('rule 6: an answer says nothing of what changed after its command was sent', async () => {
     const [grant] = await scene.inLine(1, 10);
-    scene.lock.sent();
-    scene.lock.beats.next();
+    scene.beat();
     await scene.granted(11, 1);
-    scene.lock.beats.applyLine(reply(10, { sentAt: ago(10), answers: ['line'] }));
-    scene.lock.ended();
+    scene.lock.beaten(reply(10, { sentAt: ago(10), answers: ['line'] }));
     expect(grant!()!.lease.state).toBe('held');
   });
 
   test('rule 6: a grant that nobody wants any more is given back', async () => {
     await scene.granted(11, 5);
-    expect(scene.done).toEqual([{ id: 'me:5', how: { how: 'leave', about: '' } }]);
+    expect(scene.done).toEqual([{ id: 'me:5' }]);
     expect(scene.forgotten).toBe(true);
   });
 
   test('rule 6: those that wait are asked about in time, although others join them', async () => {
     await scene.inLine(1, 10, ago(2_000));
-    const { at } = scene.lock.beats;
+    const at = scene.lock.beatAt;
     await scene.inLine(3, 10);
-    expect(scene.lock.beats.at).toBe(at);
+    expect(scene.lock.beatAt).toBe(at);
   });
 
   test('rule 6: a message to ask now counts also for those whose acquire is under way', async () => {
@@ -237,111 +248,177 @@ describe('one lock, as a client sees it', () => {
     // It overtakes the answer, on another connection.
     scene.lock.look();
     await scene.asks[0]!.answer(reply(10, { sentAt, answers: ['line 1 0'] }));
-    expect(scene.lock.beats.at).toBe(-Infinity);
+    expect(scene.lock.beatAt).toBe(-Infinity);
   });
 
   test('rule 8: a request that ends while a copy of its acquire may be under way leaves a mark', async () => {
     const { wait } = scene.request();
-    scene.asks[0]!.repeated();
+    scene.asks[0]!.repeat();
     wait.abort();
-    expect(scene.done).toEqual([{ id: 'me:1', how: { how: 'leave', about: ':me', more: 'mark' } }]);
+    expect(scene.done).toEqual([{ id: 'me:1', about: ':me', how: 'leave', value: 'mark' }]);
     const { grant } = scene.request();
-    scene.asks[1]!.repeated();
+    scene.asks[1]!.repeat();
     await scene.asks[1]!.answer({ sentAt: now(), usual: 7 });
     await grant()!.release();
-    expect(scene.done.at(-1)).toEqual({ id: 'me:2', how: { how: 'mark', about: ':me' } });
+    expect(scene.done.at(-1)).toEqual({ id: 'me:2', about: ':me', how: 'mark', served: [] });
   });
 
   test('rule 8: so does one whose acquire was not answered in time', async () => {
     scene.request();
     await scene.asks[0]!.fail();
-    expect(scene.done).toEqual([{ id: 'me:1', how: { how: 'leave', about: ':me', more: 'mark' } }]);
+    expect(scene.done).toEqual([{ id: 'me:1', about: ':me', how: 'leave', value: 'mark' }]);
   });
 
   test('rule 8: one that has left a mark does not give up again when its acquire fails', async () => {
     const early = scene.request();
     early.wait.abort();
     await scene.asks[0]!.fail();
-    expect(scene.done.map(({ how }) => how)).toEqual([
-      { how: 'leave', about: ':me' },
-      { how: 'leave', about: ':me', more: 'mark' },
-    ]);
+    expect(scene.done.map(({ value }) => value)).toEqual([undefined, 'mark']);
     const late = scene.request();
-    scene.asks[1]!.repeated();
+    scene.asks[1]!.repeat();
     late.wait.abort();
     await scene.asks[1]!.fail();
-    expect(scene.done.slice(2)).toEqual([{ id: 'me:2', how: { how: 'leave', about: ':me', more: 'mark' } }]);
+    expect(scene.done.slice(2)).toEqual([{ id: 'me:2', about: ':me', how: 'leave', value: 'mark' }]);
   });
 
-  test('rule 9: a batch is handed on without Redis, in order, and ends when the last has had its turn', async () => {
+  test('rule 9: neighbours have their turns under one hold without Redis, in order, and its done names them', async () => {
     const grants = await scene.inLine(3, 10);
     await scene.granted(11, 1, 2, 3);
     for (const [i, grant] of grants.entries()) {
       expect(grants.map((one) => one() !== undefined)).toEqual([true, i > 0, i > 1]);
       expect(grant()!.token).toBe(11 + i);
       // Each turn is told to Redis if it lasts for 100 ms.
-      expect(scene.lock.beats.at - performance.now()).toBeLessThanOrEqual(100);
+      expect(scene.lock.beatAt - performance.now()).toBeLessThanOrEqual(100);
       await grant()!.release();
     }
-    expect(scene.done).toEqual([{ id: 'me:1', how: undefined }]);
+    expect(scene.done).toEqual([{ id: 'me:1', served: ['me:2::me', 'me:3::me'] }]);
   });
 
-  test('rule 9: who had no turn when the batch is lost asks again with its ticket', async () => {
+  test('rule 9: those that had no turn when the hold ends by force wait on in their places', async () => {
     const [first, second] = await scene.inLine(2, 10);
     await scene.granted(11, 1, 2);
     scene.lock.lostByForce(1, 12);
     expect(first!()!.lease.state).toBe('lost');
+    await first!()!.release();
     expect(second!()).toBeUndefined();
-    expect(scene.asks).toHaveLength(3);
-    expect(scene.asks.at(-1)!.asks[0]).toMatchObject({ id: 'me:2', ticket: '2' });
+    expect(scene.asks).toHaveLength(2);
+    await scene.granted(13, 2);
+    expect(second!()?.token).toBe(13);
   });
 
-  test('rule 9: if it was granted before it had a ticket, its token is its ticket', async () => {
-    const { grant } = scene.request();
-    scene.request();
-    const granted = { token: 11, left: TIMES.lease, sequences: [1, 2] };
-    await scene.asks[0]!.answer(reply(12, { granted, answers: ['granted', 'granted'] }));
-    grant()!.lease.lose('stopped');
-    expect(scene.asks.at(-1)!.asks[0]).toMatchObject({ id: 'me:2', ticket: '12' });
-  });
-
-  test('rule 9: if the first of a batch leaves while the grant is under way, the others are in line again before it gives the lock back', async () => {
+  test('rule 9: if the first gives up while the grant is under way, its late message changes nothing', async () => {
     const { wait } = scene.request();
     await scene.asks[0]!.answer(reply(10, { answers: ['line 1 0'] }));
-    await scene.inLine(2, 10);
-    scene.answersOfDone.push(reply(13, { answers: ['batch', ''] }));
+    const [second] = await scene.inLine(1, 10);
     wait.abort();
-    const again = scene.asks.slice(3).flatMap(({ asks }) => asks);
-    expect(again).toMatchObject([
-      { id: 'me:2', ticket: '1' },
-      { id: 'me:3', ticket: '2' },
-    ]);
-    expect(scene.done).toEqual([
-      { id: 'me:1', how: { how: 'leave', about: ':me' } },
-      { id: 'me:1', how: undefined },
-    ]);
+    await scene.granted(11, 1, 2);
+    expect(second!()).toBeUndefined();
+    expect(scene.done).toEqual([{ id: 'me:1', about: ':me', how: 'leave' }, { id: 'me:1' }]);
+    await scene.granted(13, 2);
+    expect(second!()?.token).toBe(13);
   });
 
-  test('rule 9: if Redis no longer knows a batch that the replicas were to confirm, all of it ask again', async () => {
+  test('rule 9: a message that comes twice does not end the hold under which a neighbour has its turn', async () => {
+    const [first, second] = await scene.inLine(2, 10);
+    await scene.granted(11, 1, 2);
+    await first!()!.release();
+    await scene.granted(11, 1, 2);
+    expect(scene.done).toEqual([]);
+    expect(second!()!.lease.state).toBe('held');
+  });
+
+  test('rule 9: whose turn is under a hold that Redis has ended loses it when Redis grants it anew, and gives that back at its end', async () => {
+    const [first, second] = await scene.inLine(2, 10);
+    await scene.granted(11, 1, 2);
+    await first!()!.release();
+    await scene.granted(20, 2);
+    expect(second!()!.lease.state).toBe('lost');
+    expect(scene.done).toEqual([]);
+    await second!()!.release();
+    expect(scene.done).toEqual([{ id: 'me:1', served: ['me:2::me'] }]);
+    // And when it has lost its turn, or ended, immediately.
+    await scene.granted(30, 2);
+    expect(scene.done.at(-1)).toEqual({ id: 'me:2' });
+  });
+
+  test('rule 9: a heartbeat names who has its turn, and those that had theirs before leave the queue', async () => {
+    const [first, second] = await scene.inLine(3, 10);
+    await scene.granted(11, 1, 2, 3);
+    await first!()!.release();
+    await second!()!.release();
+    expect(scene.beat().held).toEqual([{ id: 'me:1', lease: '', present: '13 me:3::me' }]);
+    expect(scene.done).toEqual([{ id: 'me:2', about: ':me', served: [] }]);
+  });
+
+  test('rule 9: the renewal of a hold is not put off by those that have their turns under it', async () => {
+    const [first] = await scene.inLine(2, 10);
+    await scene.granted(11, 1, 2);
+    const due = scene.lock.beatAt;
+    await first!()!.release();
+    expect(scene.lock.beatAt).toBe(due);
+  });
+
+  test('rule 9: one whose turn is over although Redis did not answer is not given the lock of another by a late message', async () => {
+    scene.unanswered = [];
+    const [first] = await scene.inLine(1, 10);
+    await scene.granted(11, 1);
+    void first!()!.release();
+    expect(scene.forgotten).toBe(false);
+    const [next] = await scene.inLine(1, 11);
+    await scene.granted(12, 2);
+    expect(next!()!.lease.state).toBe('held');
+    for (const answer of scene.unanswered) answer();
+    expect(next!()!.lease.state).toBe('held');
+  });
+
+  test('rule 9: if Redis no longer knows a hold that the replicas were to confirm, its request asks again, and its neighbours wait', async () => {
     scene.timers.stop();
     scene = new Scene(true);
     const [, second] = await scene.inLine(2, 10);
     await scene.granted(11, 1, 2);
-    await scene.beaten(['none'], 11);
-    expect(scene.asks.at(-1)!.asks[0]).toMatchObject({ id: 'me:2', ticket: '2' });
+    await scene.beaten(['none', 'line'], 11);
     expect(second!()).toBeUndefined();
-    expect([...scene.lock.requests.values()].map(({ state }) => state)).toEqual(['asking', 'asking']);
+    expect([...scene.lock.requests.values()].map(({ state }) => state.is).sort()).toEqual([
+      'asking',
+      'waiting',
+    ]);
   });
 
-  test('rule 9: if the replicas confirm a batch when its lease has expired, all of it ask again', async () => {
+  test('rule 9: if the replicas confirm a hold when its lease has expired, its request asks again, and its neighbours wait', async () => {
     scene.timers.stop();
     scene = new Scene(true);
     const [, second] = await scene.inLine(2, 10);
     await scene.granted(11, 1, 2);
-    await scene.beaten([`held ${FIRST_LEASE} 11`], 11, ago(FIRST_LEASE));
-    expect(scene.asks.at(-1)!.asks[0]).toMatchObject({ id: 'me:2', ticket: '2' });
+    await scene.beaten([`held ${FIRST_LEASE} 11`, 'line'], 11, ago(FIRST_LEASE));
     expect(second!()).toBeUndefined();
-    expect([...scene.lock.requests.values()].map(({ state }) => state)).toEqual(['asking', 'asking']);
+    expect([...scene.lock.requests.values()].map(({ state }) => state.is).sort()).toEqual([
+      'asking',
+      'waiting',
+    ]);
+  });
+
+  test('rule 10: the holds of one lock are renewed in parts, each before its lease ends', async () => {
+    const count = 1_200;
+    const grants = Array.from({ length: count }, () => scene.request({ share: { mode: 'read' } }).grant);
+    const sequences = grants.map((_, i) => i + 1);
+    await Promise.all(scene.asks.map((ask, i) => ask.answer(reply(10, { answers: [`line ${i + 1} ${i}`] }))));
+    await scene.granted(11 + count, ...sequences);
+    const named = new Set<string>();
+    for (let beats = 0; named.size < count; beats += 1) {
+      expect(beats).toBeLessThan(3);
+      const { held } = scene.beat();
+      for (const { id } of held) named.add(id);
+      const answer = reply(11 + count, { answers: held.map(() => 'held 30000 11') });
+      scene.lock.beaten(answer);
+      scene.lock.renewed(answer);
+    }
+  });
+
+  test('a state can be reached only from where the table of the protocol says', async () => {
+    const [grant] = await scene.inLine(1, 10);
+    await scene.granted(11, 1);
+    const { request } = grant!() as Turn;
+    expect(() => request.move({ is: 'waiting' })).toThrow('A request cannot go from held to waiting.');
   });
 
   test('requests of one turn of the event loop ask together, one with a bound on the line alone', () => {

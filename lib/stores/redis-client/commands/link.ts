@@ -2,7 +2,9 @@ import type { ScriptRunner } from './script.js';
 
 /** The ways to send a script. */
 interface Scripts extends ScriptRunner {
-  /** As `run`, without a deadline. Rejects with `UnknownScript` if the server does not have the script. */
+  /** As `run`, once: rejects with `UnknownScript` if the server does not have the script. */
+  readonly runOnce: ScriptRunner['run'];
+  /** As `runOnce`, without a deadline. */
   readonly runNow: ScriptRunner['run'];
 }
 

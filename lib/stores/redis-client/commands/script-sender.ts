@@ -19,16 +19,16 @@ interface Outcomes {
  * Sends scripts by digest (EVALSHA), and as text (EVAL) where the server does not know them: once in its life, as a rule.
  *
  * Commands are not queued for later, and a command whose outcome is unknown is not repeated here: only the caller knows whether it is
- * idempotent.
+ * idempotent, and whether what it said is still true when it has to be said again.
  */
 export class ScriptSender implements ScriptRunner {
   /** The commands that were sent and not answered. All have the same time limit, so one timer serves all. */
   private readonly pending = new LinkedList<Call>();
   private timer: NodeJS.Timeout | undefined;
+  /** Scripts (digests) that are sent as text the next time. */
+  private readonly unknown = new Set<string>();
   /** Scripts (digests) whose text is under way. A digest behind it is known: the server runs commands in the order in which they came. */
   private readonly loading = new Set<string>();
-  /** Scripts (digests) that `runNow` sends as text the next time. */
-  private readonly unknown = new Set<string>();
 
   constructor(
     private readonly client: Redis | Cluster,
@@ -38,21 +38,47 @@ export class ScriptSender implements ScriptRunner {
   ) {}
 
   /**
-   * Sends a script.
+   * Sends a script, as often as the server does not know it.
    *
    * @throws the error from `outcomes`, also if there is no reply within the limit; the script may still run then
    */
-  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+  async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    for (;;) {
+      try {
+        return await this.runOnce(script, keys, args);
+      } catch (error) {
+        if (!(error instanceof UnknownScript)) throw error;
+      }
+    }
+  }
+
+  /**
+   * Sends a script once.
+   *
+   * @throws UnknownScript if the server does not know it: it did not run; or as `run`
+   */
+  runOnce(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const call = new Call(script, keys, args, resolve, reject);
+      const call = new Call(resolve, reject);
       this.pending.add(call);
-      this.send(call);
+      this.send(script, keys, args).then(
+        (reply) => {
+          this.pending.delete(call);
+          this.outcomes.replied();
+          resolve(reply);
+        },
+        (error: unknown) => {
+          this.pending.delete(call);
+          if (this.isUnknown(script, error) && !call.overdue) reject(new UnknownScript());
+          else reject(this.outcomes.failed(error));
+        },
+      );
       if (!this.timer) this.arm(this.limit);
     });
   }
 
   /**
-   * Sends a script, without a deadline and without a second try.
+   * Sends a script once, without a deadline.
    *
    * @throws UnknownScript, or what ioredis rejects with
    */
@@ -61,64 +87,38 @@ export class ScriptSender implements ScriptRunner {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<unknown> {
-    const known = !this.unknown.delete(script.sha1);
     try {
-      return await this.client[known ? 'evalsha' : 'eval'](
-        known ? script.sha1 : script.lua,
-        keys.length,
-        ...keys,
-        ...args,
-      );
+      return await this.send(script, keys, args);
     } catch (error) {
-      if (!isUnknown(error)) throw error;
-      this.unknown.add(script.sha1);
-      throw new UnknownScript();
+      throw this.isUnknown(script, error) ? new UnknownScript() : error;
     }
   }
 
-  private send(call: Call): void {
-    const { script, keys, args } = call;
+  private send(
+    { sha1, lua }: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
     try {
-      this.client.evalsha(script.sha1, keys.length, ...keys, ...args).then(
-        (reply) => this.replied(call, reply),
-        (error: unknown) => this.failed(call, error),
-      );
+      if (!this.unknown.has(sha1) || this.loading.has(sha1)) {
+        return this.client.evalsha(sha1, keys.length, ...keys, ...args);
+      }
+      this.loading.add(sha1);
+      return this.client.eval(lua, keys.length, ...keys, ...args).finally(() => {
+        this.loading.delete(sha1);
+        this.unknown.delete(sha1);
+      });
     } catch (error) {
       // A tracer that wraps ioredis may throw.
-      this.failed(call, error);
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  private async sendText(call: Call): Promise<void> {
-    const { script, keys, args } = call;
-    this.loading.add(script.sha1);
-    try {
-      this.replied(call, await this.client.eval(script.lua, keys.length, ...keys, ...args));
-    } catch (error) {
-      this.failed(call, error);
-    } finally {
-      this.loading.delete(script.sha1);
-    }
-  }
-
-  private replied(call: Call, reply: unknown): void {
-    this.pending.delete(call);
-    this.outcomes.replied();
-    call.resolve(reply);
-  }
-
-  private failed(call: Call, error: unknown): void {
-    if (isUnknown(error) && !call.overdue) {
-      // The server has answered, perhaps long before this process could read it.
-      this.pending.delete(call);
-      call.since = performance.now();
-      this.pending.add(call);
-      if (this.loading.has(call.script.sha1)) this.send(call);
-      else void this.sendText(call);
-      return;
-    }
-    this.pending.delete(call);
-    call.reject(this.outcomes.failed(error));
+  /** After SCRIPT FLUSH, a restart, or a move of the slot: the script did not run. */
+  private isUnknown({ sha1 }: Script, error: unknown): boolean {
+    const isUnknown = error instanceof Error && error.message.includes('NOSCRIPT');
+    if (isUnknown) this.unknown.add(sha1);
+    return isUnknown;
   }
 
   private arm(delay: number): void {
@@ -137,11 +137,6 @@ export class ScriptSender implements ScriptRunner {
   }
 }
 
-/** After SCRIPT FLUSH, a restart, or a move of the slot: the script did not run. */
-function isUnknown(error: unknown): boolean {
-  return error instanceof Error && error.message.includes('NOSCRIPT');
-}
-
 /** One call of a script. */
 class Call implements Linked<Call> {
   previous: Call | undefined;
@@ -152,9 +147,6 @@ class Call implements Linked<Call> {
   overdue = false;
 
   constructor(
-    readonly script: Script,
-    readonly keys: readonly string[],
-    readonly args: readonly (string | number)[],
     readonly resolve: (reply: unknown) => void,
     readonly reject: (error: unknown) => void,
   ) {}

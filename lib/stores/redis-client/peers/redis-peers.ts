@@ -45,13 +45,8 @@ export class RedisPeers implements Peers {
     return {
       answers: [...asked.answers, ...further.answers],
       silent: asked.silent,
-      gone: further.gone,
       problems: [...new Set([...problems, ...asked.problems, ...further.problems])],
     };
-  }
-
-  ask(clients: readonly string[], question: string): Promise<PeerAnswers> {
-    return this.survey(clients, question, BY_NAME_TIMEOUT, this.connection.client);
   }
 
   /** @param via the node that passes the questions on */
@@ -65,8 +60,7 @@ export class RedisPeers implements Peers {
     missing.delete(this.self.clientId);
     const answers: [string, string][] = [];
     const problems: string[] = [];
-    const gone: string[] = [];
-    if (missing.size === 0) return { answers, silent: [], gone, problems };
+    if (missing.size === 0) return { answers, silent: [], problems };
     const nonce = randomBytes(8).toString('hex');
     const all = new Signal();
     const complete = all.within(timeout);
@@ -83,8 +77,7 @@ export class RedisPeers implements Peers {
       );
       // A node of a Cluster, or a proxy, counts only some.
       if (this.subscriber.counted && !via.isCluster && !this.connection.isCluster)
-        gone.push(...asked.filter((_, i) => listeners[i] === 0));
-      for (const client of gone) missing.delete(client);
+        for (const [i, client] of asked.entries()) if (listeners[i] === 0) missing.delete(client);
       if (missing.size === 0) all.fire();
       const messages = this.subscriber.check(this.timeout).catch(() => this.subscriber.up);
       await complete;
@@ -93,7 +86,7 @@ export class RedisPeers implements Peers {
       all.fire();
       this.open.delete(nonce);
     }
-    return { answers, silent: [...missing], gone, problems };
+    return { answers, silent: [...missing], problems };
   }
 
   /** Whether `received` was a message between clients. Never throws. */

@@ -1,44 +1,50 @@
--- Asks for the lock: it is granted, or each request gets a place in line. Repeating it changes nothing.
+-- Asks for the lock: it is granted, or each request gets a ticket and a place in the queue. Repeating it changes nothing.
 --
--- KEYS  [1] hash  [2] queue  [3] clients; for several locks, three keys each
+-- KEYS  [1] hash  [2] queue  [3] clients; for several locks, see includes/several.lua
 -- ARGV  [1] id of a request  [2] its terms and label: all there is for one request that waits as long as it takes
---       [3] 'try' or the most that may wait before it ('': any number)  [4] its ticket ('': it has none yet)
+--       [3] 'try' or maxQueue ('': any number)  [4] its ticket ('': it has none yet)
 --       For several requests of one lock, four values for each: they are plain, of one client, and waited for.
---       For several locks, one request each: two values for every one, or four.
 -- Returns the token alone: the lock was free, and is granted for LEASE ms
 --       or a reply (includes/reply.lua) with an answer for each request:
 --       granted         see the reply's own third value
 --       held LEFT TOKEN it holds the lock since an earlier copy of this command
---       line TICKET N   it is in line, N are served before it
---       full N          N wait, more than it accepts; it is not in line
+--       line TICKET N   it is in the queue, N are served before it
+--       full N          N wait, more than it accepts; it is not in the queue
 --       busy BLOCKER    a try that was not admitted (includes/blocker.lua)
 --       over            it was given up (a mark of `done`)
 --       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
 -- Errors OOM if memory is full and nothing could be passed on; FORMAT, PROTOCOL before any write
 local time, count, answers = redis.call('TIME'), #KEYS / 3, {}
-local words = #ARGV / count
 
 -- The usual case: the lock is free. The same as below, in four calls.
-local function takeFree(first, id, about)
+local function takeFree(first, words, id, about)
   if words ~= 2 or STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
     return nil
   end
   local token = string.format('%s%06d', time[1], time[2])
   local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
-  redis.call('HSET', KEYS[first], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends .. ' 0',
-    'h:' .. id, ends .. ' ' .. token .. ' ' .. about)
+  redis.call('HSET', KEYS[first], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends, 'h:' .. id, ends .. ' ' .. token .. ' ' .. about)
   redis.call('PEXPIRE', KEYS[first], LEASE)
   return token
 end
 
-for i = 1, count do
-  answers[i] = takeFree(3 * i - 2, ARGV[2 * i - 1], ARGV[2 * i])
-  if not answers[i] then
-    break
+if count == 1 then
+  answers[1] = takeFree(1, #ARGV, ARGV[1], ARGV[2])
+  if answers[1] then
+    return answers[1]
   end
-end
-if #answers == count then
-  return count == 1 and answers[1] or answers
+else
+  local at = count
+  for i = 1, count do
+    answers[i] = takeFree(3 * i - 2, tonumber(ARGV[i]), ARGV[at + 1], ARGV[at + 2])
+    if not answers[i] then
+      break
+    end
+    at = at + ARGV[i]
+  end
+  if #answers == count then
+    return answers
+  end
 end
 
 --- include: lock
@@ -47,16 +53,16 @@ end
 --- include: held
 --- include: blocker
 --- include: strict
---- include: line
+--- include: queue
 --- include: pass
 --- include: reply
 --- include: several
--- Whether a request may be granted although nobody has looked at the line: it is empty.
+-- Whether a request may be granted although nobody has looked at the queue: it is empty.
 local function isNext(lock, waiting, terms)
   return waiting == 0 and admits(lock, terms) and mayGrant(lock)
 end
 
--- The answer for a request that does not accept the line as it is; nil: it does, or is in line. How many wait then.
+-- The answer for a request that does not accept the queue as it is; nil: it does, or is in it. How many wait then.
 local function refusal(lock, client, waiting, name, terms, most)
   if redis.call('ZSCORE', lock.queue, name) then
     return nil, waiting
@@ -65,9 +71,9 @@ local function refusal(lock, client, waiting, name, terms, most)
   elseif waiting < tonumber(most) then
     return nil, waiting
   end
-  -- Dead requests at the head may leave.
+  sweep(lock, client)
   pass(lock, client)
-  waiting = redis.call('ZCARD', lock.queue) + lock.rest
+  waiting = redis.call('ZCARD', lock.queue)
   return waiting >= tonumber(most) and not isNext(lock, waiting, terms) and 'full ' .. waiting or nil, waiting
 end
 
@@ -78,8 +84,8 @@ local function ask(first, values)
     return nil, problem
   end
   expire(lock)
-  local client, limit, waiting = string.match(values[1], '^[^:]+'), lock.limit, redis.call('ZCARD', lock.queue) + lock.rest
-  local told, inLine = {}, {}
+  local client, waiting = string.match(values[1], '^[^:]+'), redis.call('ZCARD', lock.queue)
+  local told, inQueue = {}, {}
   for i = 1, #values, 4 do
     local id, about, most, ticket = values[i], values[i + 1], values[i + 2] or '', values[i + 3] or ''
     local name, terms, answer = id .. ':' .. about, readTerms(string.match(about, '^[^:]*')), nil
@@ -92,7 +98,8 @@ local function ask(first, values)
     elseif mark then
       answer = 'over'
     else
-      lock.limit = terms.limit or lock.limit
+      local limit, isMixed = lock.limit, lock.isMixed
+      setLimit(lock, terms.limit)
       if #values <= 4 and isNext(lock, waiting, terms) then
         hold(lock, id, about, terms, LEASE)
         lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
@@ -103,30 +110,31 @@ local function ask(first, values)
           answer, waiting = refusal(lock, client, waiting, name, terms, most)
         end
         if answer then
-          lock.limit = limit
+          lock.limit, lock.isMixed = limit, isMixed
         else
-          inLine[#told + 1] = { name = name, most = most, rank = waiting, ticket = enter(lock, client, name, ticket) }
+          inQueue[#told + 1] = {
+            name = name, most = most, rank = waiting, limit = limit, isMixed = isMixed, ticket = enter(lock, client, name, ticket),
+          }
           waiting = waiting + 1
         end
       end
     end
     told[#told + 1] = answer or 'line'
   end
-  if next(inLine) then
+  if next(inQueue) then
     pass(lock, client)
   end
-  for i, entry in pairs(inLine) do
+  for i, entry in pairs(inQueue) do
     local ticket, rank = entry.ticket, entry.rank
     if lock.moved or not ticket then
       local score = redis.call('ZSCORE', lock.queue, entry.name)
       ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
-      rank = rank and rank + lock.rest
     end
     if not ticket then
       told[i] = 'granted'
     elseif entry.most == 'try' then
       redis.call('ZREM', lock.queue, entry.name)
-      lock.limit = limit
+      lock.limit, lock.isMixed = entry.limit, entry.isMixed
       told[i] = 'busy ' .. blocker(lock)
     else
       told[i] = 'line ' .. ticket .. ' ' .. rank
@@ -136,4 +144,4 @@ local function ask(first, values)
   return reply(lock, client, told)
 end
 
-return answerRest(answers, words, takeFree, ask)
+return answerRest(answers, takeFree, ask)

@@ -1,12 +1,15 @@
--- Renews what a client holds, marks it alive where it waits, and tells what the server knows of its requests: for several locks.
+-- Renews what a client holds, marks it alive where it waits, takes out of the queue who is gone, and tells what the server knows of the
+-- client's requests.
 --
--- KEYS  [1] [2] [3] hash, queue, clients of the first lock; then those of the next
--- ARGV  [1] client; then for each lock: how many it holds, how many of those that wait are named,
---       for each hold: id, ms of its lease ('': LEASE, or what is left of a fixed one), what the hold is now ('': as before),
+-- KEYS  [1] hash  [2] queue  [3] clients; for several locks, see includes/several.lua
+-- ARGV  [1] client  [2] how many it holds
+--       for each hold: id, ms of its lease ('': LEASE, or what is left of a fixed one), and who has its turn under it now, as token and
+--       name ('': as before)
 --       for each that waits: its name
--- Returns for each lock a reply (includes/reply.lua) with an answer for each hold and each that waits:
+-- Returns a reply (includes/reply.lua) with an answer for each hold and each that waits:
 --       held LEFT TOKEN, line, or none
---       In place of a reply, the text of an error: FORMAT, PROTOCOL. Nothing was written to that lock.
+--       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
+-- Errors FORMAT, PROTOCOL
 -- A write that is allowed when memory is full comes first (rule 10).
 redis.call('HDEL', KEYS[1], '')
 --- include: lock
@@ -14,25 +17,23 @@ redis.call('HDEL', KEYS[1], '')
 --- include: holders
 --- include: held
 --- include: strict
---- include: line
+--- include: queue
 --- include: pass
 --- include: reply
--- Renews a hold, for `lease` ms: nil, for LEASE ms unless its lease is fixed; 0, not at all. `present`: the token, terms and label that
--- the hold has now, '' if they are unchanged.
+--- include: several
+-- Renews a hold, for `lease` ms: nil, for LEASE ms unless its lease is fixed; 0, not at all.
 local function renew(lock, id, lease, present)
   local value = redis.call('HGET', lock.hash, 'h:' .. id)
   if not value then
     return 'none'
   end
   local was = readHold(value)
-  if present ~= '' then
-    -- A late copy may name an old grant.
-    local rest = lock.token - string.match(present, '^%d+')
-    lock.rest = rest < MOST_TOGETHER and math.max(0, rest) or 0
-    value = number(was.ends) .. ' ' .. present
+  local token, name = string.match(present, '^(%d+) (.*)$')
+  if name then
+    value = number(was.ends) .. ' ' .. token .. ' ' .. string.match(name, '^[^:]+:%d+:(.*)$')
   end
   lease = lease or was.terms.fixed and 0 or LEASE
-  if lease == 0 and present == '' then
+  if lease == 0 and not name then
     return describeHeld(lock, value)
   end
   -- Clients with other options may have given it for longer.
@@ -41,43 +42,46 @@ local function renew(lock, id, lease, present)
   if lock.mode == 'write' then
     endFirst(lock, ends)
   end
+  if name then
+    -- Who has its turn is in the queue no more.
+    redis.call('ZREM', lock.queue, name)
+    lock.touched = true
+  end
   return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
 end
 
 local time = redis.call('TIME')
-local client, at, replies = ARGV[1], 2, {}
 
-local function beat(first)
-  local held, waiting = tonumber(ARGV[at]), tonumber(ARGV[at + 1])
-  local from, to = at + 2, at + 1 + 3 * held
-  at = to + waiting + 1
+local function beat(first, values)
+  local client, last = values[1], 2 + 3 * values[2]
   local lock, problem = open(time, first)
   if problem then
-    return problem
+    return nil, problem
   end
   expire(lock)
-  local answers = {}
-  for i = from, to, 3 do
-    answers[#answers + 1] = renew(lock, ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2])
+  local answers, late = {}, {}
+  for i = 3, last, 3 do
+    answers[#answers + 1] = renew(lock, values[i], tonumber(values[i + 1]), values[i + 2])
   end
-  if waiting > 0 then
+  if last < #values then
     markAlive(lock, client)
-    keepLine(lock)
+    keepQueue(lock)
+    sweep(lock, client)
   end
   pass(lock, client)
-  if lock.moved then
-    flush(lock)
+  flush(lock)
+  for i = last + 1, #values do
+    local value = redis.call('HGET', lock.hash, 'h:' .. string.match(values[i], '^[^:]+:%d+'))
+    local isInQueue = redis.call('ZSCORE', lock.queue, values[i])
+    if value and isInQueue then
+      -- The script that granted it was stopped.
+      late[#late + 1] = values[i]
+    end
+    answers[#answers + 1] = value and describeHeld(lock, value) or isInQueue and 'line' or 'none'
   end
-  for i = to + 1, to + waiting do
-    local isInLine = redis.call('ZSCORE', lock.queue, ARGV[i])
-    local value = not isInLine and redis.call('HGET', lock.hash, 'h:' .. string.match(ARGV[i], '^[^:]+:%d+'))
-    answers[#answers + 1] = isInLine and 'line' or value and describeHeld(lock, value) or 'none'
-  end
+  leave(lock, late)
   close(lock)
   return reply(lock, client, answers)
 end
 
-for i = 1, #KEYS, 3 do
-  replies[#replies + 1] = beat(i)
-end
-return replies
+return answerRest({}, nil, beat)

@@ -2,18 +2,33 @@
 --
 -- KEYS  [1] hash  [2] queue  [3] clients
 -- ARGV  [1] how many holders and waiters to name
--- Returns { time in ms, mode ('' if nothing is held), used, limit ('' if none), { field, value … } of the hash, how many wait,
---       { name, ticket … } of those in line, { client, until when it counts as alive … } }
+-- Returns { time in ms, mode ('' if nothing is held), used, limit ('' if none), { field, value … } of the holds, how many wait,
+--       { name, ticket … } of those in the queue, { client, until when it counts as alive … },
+--       { channel, how many listen … } of the first holders that Redis can count }
 -- Errors FORMAT, PROTOCOL
 --- include: lock
-local most, lock, problem = ARGV[1], open(redis.call('TIME'), 1)
+--- include: terms
+--- include: holders
+local most, lock, problem = tonumber(ARGV[1]), open(redis.call('TIME'), 1)
 if problem then
   return redis.error_reply(problem)
 end
+-- Of so many holders it is told whether anybody listens.
+local MOST_COUNTED = 16
+local holds, channels = {}, {}
+eachField(lock, 'h:', function(id, value)
+  holds[#holds + 1], holds[#holds + 2] = 'h:' .. id, value
+  if #channels < MOST_COUNTED and not readHold(value).terms.isUncounted then
+    channels[#channels + 1] = lock.prefix .. 'client:' .. string.match(id, '^-?([^:]*)')
+  end
+  return #holds >= 2 * most
+end)
+local listeners = redis.pcall('PUBSUB', 'NUMSUB', unpack(channels))
 return {
   number(lock.now), lock.mode or '', number(lock.used), lock.limit and number(lock.limit) or '',
-  redis.call('HSCAN', lock.hash, 0, 'MATCH', 'h:*', 'COUNT', most)[2],
-  redis.call('ZCARD', lock.queue) + lock.rest,
+  holds,
+  redis.call('ZCARD', lock.queue),
   redis.call('ZRANGE', lock.queue, 0, most - 1, 'WITHSCORES'),
   redis.call('ZRANGE', lock.clients, 0, most - 1, 'WITHSCORES'),
+  listeners.err and {} or listeners,
 }

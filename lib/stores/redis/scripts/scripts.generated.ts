@@ -4,13 +4,14 @@ const numberPart1 = `local function number(value)
 return string.format('%.0f', value)
 end`;
 const lockPart2 = `local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
+local MOST_VALUES = 1000
 local function open(time, first, id)
 local hash = KEYS[first]
 local state, held, mark = unpack(redis.call('HMGET', hash, 'format', 'h:' .. (id or ''), 'x:' .. (id or '')))
-local token, mode, used, limit, ends, rest, scan, least
+local token, mode, used, limit, mixed, ends, scan, least
 if state then
 local format = string.match(state, '^%d+')
-token, mode, used, limit, ends, rest, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) (%S+) (%S+) (%d+) ?(%S*) ?(%S*)$')
+token, mode, used, limit, mixed, ends, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) ([%d-]+)(%+?) (%S+) ?(%S*) ?(%S*)$')
 if format and format ~= FORMAT then
 return nil, 'FORMAT ' .. format .. ' ' .. FORMAT
 elseif not (token and (mode == '-' or tonumber(ends))) then
@@ -18,15 +19,28 @@ return nil, UNREADABLE
 end
 end
 return {
-hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2], prefix = string.match(hash, '^[^{]*'),
+hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2],
+prefix = string.match(hash, '^[^{]*'),
 now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
-token = tonumber(token or 0), mode = mode ~= '-' and mode or nil, used = tonumber(used or 0), limit = tonumber(limit),
-ends = tonumber(ends) or math.huge, rest = tonumber(rest or 0), life = 0, scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
-held = held, mark = mark, state = state, fields = {}, granted = {}, reached = {},
+token = tonumber(token or 0),
+mode = mode ~= '-' and mode or nil,
+used = tonumber(used or 0),
+limit = tonumber(limit), isMixed = mixed == '+',
+ends = tonumber(ends) or math.huge,
+scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
+held = held, mark = mark,
+state = state,
+fields = {},
+life = 0,
+granted = {},
+reached = {}, hasDeaf = false,
+messages = {},
+moved = false, touched = false,
+more = false,
 }
 end
 local function tell(lock, client, text)
-redis.pcall('PUBLISH', lock.prefix .. 'client:' .. client, text)
+lock.messages[#lock.messages + 1] = { lock.prefix .. 'client:' .. client, text }
 end
 local function outlive(key, ms)
 local isShort = redis.call('PTTL', key) < ms
@@ -35,41 +49,60 @@ redis.call('PEXPIRE', key, number(ms + WINDOW))
 end
 return isShort
 end
+local function inParts(command, key, values)
+for from = 1, #values, MOST_VALUES do
+redis.call(command, key, unpack(values, from, math.min(from + MOST_VALUES - 1, #values)))
+end
+end
 local function set(lock, field, value)
 lock.fields[#lock.fields + 1], lock.fields[#lock.fields + 2] = field, value
 end
 local function flush(lock)
-if #lock.fields > 0 then
-redis.call('HSET', lock.hash, unpack(lock.fields))
-lock.fields = {}
-end
-end
-local function close(lock)
-if lock.used == 0 then
-lock.mode, lock.scan, lock.rest = nil, nil, 0
-if redis.call('EXISTS', lock.queue) == 0 then
-lock.limit = nil
-if #lock.fields == 0 and redis.call('HLEN', lock.hash) <= (lock.state and 1 or 0) then
-redis.call('DEL', lock.hash)
-return
-end
-end
-end
 lock.token = lock.token == 0 and lock.micros or lock.token
-local state = string.format('%s %.0f %s %.0f %s %s %d', FORMAT, lock.token, lock.mode or '-', lock.used,
-lock.limit and number(lock.limit) or '-', lock.used > 0 and number(lock.ends) or '-', lock.rest)
+local state = string.format('%s %.0f %s %.0f %s%s %s', FORMAT, lock.token, lock.mode or '-', lock.used,
+lock.limit and number(lock.limit) or '-', lock.isMixed and '+' or '', lock.used > 0 and number(lock.ends) or '-')
 if lock.scan then
 state = state .. ' ' .. lock.scan .. ' ' .. number(math.min(lock.least, 2 ^ 53))
 end
 if state ~= lock.state then
-set(lock, 'format', state)
+table.insert(lock.fields, 1, state)
+table.insert(lock.fields, 1, 'format')
+lock.life, lock.state = lock.state and lock.life or math.max(lock.life, 2 * WINDOW), state
 end
+if #lock.fields > 0 then
+inParts('HSET', lock.hash, lock.fields)
+lock.fields = {}
+end
+end
+local function clear(lock)
+lock.limit, lock.isMixed = nil, false
+local ahead = math.min(math.ceil((lock.token - lock.micros) / 1000), WINDOW)
+if #lock.fields > 0 or redis.call('HLEN', lock.hash) > (lock.state and 1 or 0) + redis.call('HEXISTS', lock.hash, 'ahead') then
+return false
+elseif ahead > 0 then
 flush(lock)
-if not lock.state then
-lock.life = math.max(lock.life, 2 * WINDOW)
+redis.call('PEXPIRE', lock.hash, ahead + 1)
+else
+redis.call('DEL', lock.hash)
 end
+return true
+end
+local function close(lock)
+local isEmpty = (lock.used == 0 or lock.touched) and redis.call('EXISTS', lock.queue) == 0
+if isEmpty and lock.touched then
+redis.pcall('ZREMRANGEBYSCORE', lock.clients, '-inf', '+inf')
+end
+if lock.used == 0 then
+lock.mode, lock.scan = nil, nil
+end
+if lock.used > 0 or not isEmpty or not clear(lock) then
+flush(lock)
 if lock.life > 0 then
 outlive(lock.hash, lock.life)
+end
+end
+for _, message in ipairs(lock.messages) do
+redis.pcall('PUBLISH', message[1], message[2])
 end
 end`;
 const termsPart1 = `local PLAIN = { mode = 'write', weight = 1, isPlain = true }
@@ -107,43 +140,84 @@ set(lock, 'h:' .. id, number(ends) .. ' ' .. rest)
 lock.ends, lock.least = math.min(lock.ends, ends), math.min(lock.least, ends)
 lock.life = math.max(lock.life, ends - lock.now)
 end
-local function take(lock, terms)
-lock.mode, lock.used, lock.limit = terms.mode, lock.used + terms.weight, terms.limit or lock.limit
+local function setLimit(lock, limit)
+if limit then
+lock.isMixed = lock.isMixed or lock.limit ~= nil and lock.limit ~= limit
+lock.limit = limit
 end
-local function hold(lock, id, about, terms, lease)
-lock.token = math.max(lock.micros, lock.token + 1)
-lock.rest = 0
+end
+local function take(lock, terms)
+lock.mode, lock.used = terms.mode, lock.used + terms.weight
+setLimit(lock, terms.limit)
+end
+local function hold(lock, id, about, terms, lease, kept)
+local token = math.max(lock.micros, lock.token + 1)
+lock.token = token + (kept or 0)
+if lock.token > lock.micros then
+set(lock, 'ahead', '1')
+end
 if lock.used == 0 then
 endFirst(lock, math.huge)
 end
 take(lock, terms)
-setHold(lock, id, lock.now + (terms.fixed or lease), number(lock.token) .. ' ' .. about)
+setHold(lock, id, lock.now + (terms.fixed or lease), number(token) .. ' ' .. about)
+return token
 end
 local function drop(lock, id, value)
 redis.call('HDEL', lock.hash, 'h:' .. id)
-lock.used, lock.rest = math.max(0, lock.used - readHold(value).terms.weight), 0
+lock.used = math.max(0, lock.used - readHold(value).terms.weight)
 if lock.used == 0 then
 lock.mode = nil
 endFirst(lock, math.huge)
 end
+end
+local function eachField(lock, kind, found)
+local cursor, looked = '0', 0
+repeat
+local page = redis.call('HSCAN', lock.hash, cursor, 'MATCH', kind .. '*', 'COUNT', MOST_HOLDERS)
+for i = 1, #page[2], 2 do
+if found(string.sub(page[2][i], #kind + 1), page[2][i + 1]) then
+return
+end
+end
+cursor, looked = page[1], looked + 1
+until cursor == '0' or looked == 10
+end
+local function renewLimit(lock, limit)
+if not limit or limit ~= lock.limit or not lock.isMixed then
+return
+end
+local last = redis.call('ZREVRANGE', lock.queue, 0, 0)[1]
+local newest, found = 0, last and readTerms(string.match(last, '^[^:]+:%d+:([^:]*)') or '').limit
+if not found then
+flush(lock)
+eachField(lock, 'h:', function(_, value)
+local was = readHold(value)
+if was.terms.limit and was.token > newest then
+newest, found = was.token, was.terms.limit
+end
+end)
+end
+lock.limit = found or nil
 end
 local function expire(lock)
 if lock.ends > lock.now then
 return
 end
 flush(lock)
-local sum, cursor = 0, lock.scan
+local sum, cursor, over = 0, lock.scan, {}
 local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
 for i = 1, #page[2], 2 do
 local field, value = page[2][i], page[2][i + 1]
 local kind, ends = string.match(field, '^[hx]:'), tonumber(string.match(value, '^%d+')) or 0
 if kind and ends <= lock.now then
-redis.call('HDEL', lock.hash, field)
+over[#over + 1] = field
 lock.used = kind == 'h:' and math.max(0, lock.used - readHold(value).terms.weight) or lock.used
 elseif kind == 'h:' then
 lock.least, sum = math.min(lock.least, ends), sum + readHold(value).terms.weight
 end
 end
+inParts('HDEL', lock.hash, over)
 if page[1] ~= '0' then
 lock.scan, lock.more = page[1], true
 return
@@ -152,9 +226,12 @@ if not cursor then
 lock.used = sum
 end
 if lock.used == 0 then
-lock.mode, lock.rest = nil, 0
+lock.mode = nil
 end
 endFirst(lock, lock.least)
+if #over > 0 then
+renewLimit(lock, lock.limit)
+end
 end`;
 const heldPart1 = `local function describeHeld(lock, value)
 local was = readHold(value)
@@ -165,17 +242,17 @@ if lock.used == 0 then
 return ''
 end
 flush(lock)
-local page, longest, who, kept, keeper = redis.call('HSCAN', lock.hash, 0, 'MATCH', 'h:*', 'COUNT', MOST_HOLDERS)[2], nil, '', 0, ''
-for i = 1, #page, 2 do
-local was, label = readHold(page[i + 1]), string.match(page[i + 1], '^[^:]*:(.*)$') or ''
-if string.sub(page[i], 3, 3) == '-' then
+local longest, who, kept, keeper = nil, '', 0, ''
+eachField(lock, 'h:', function(id, value)
+local was, label = readHold(value), string.match(value, '^[^:]*:(.*)$') or ''
+if string.sub(id, 1, 1) == '-' then
 if was.ends - lock.now > kept then
 kept, keeper = was.ends - lock.now, label
 end
 elseif not longest or was.token < longest then
 longest, who = was.token, label
 end
-end
+end)
 local heldFor = longest and math.max(0, lock.now - math.floor(longest / 1000)) or 0
 return number(lock.used) .. ' ' .. (lock.limit and number(lock.limit) or '-') .. ' ' .. number(heldFor) .. ' '
 .. (longest and 0 or number(kept)) .. ' ' .. (longest and who or keeper)
@@ -219,108 +296,130 @@ end
 lock.mayGrantAt = lock.mayGrantAt or grantableAt(lock.prefix .. 'primary', lock.now)
 return lock.now >= lock.mayGrantAt
 end`;
-const linePart1 = `local function markAlive(lock, client)
+const queuePart1 = `local function markAlive(lock, client)
+lock.touched = true
 if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
 redis.call('ZREMRANGEBYSCORE', lock.clients, 0, '(' .. number(lock.now))
 outlive(lock.clients, 2 * WINDOW)
 end
 end
-local function keepLine(lock)
+local function keepQueue(lock)
 if outlive(lock.queue, 2 * WINDOW) then
 outlive(lock.clients, 2 * WINDOW)
 outlive(lock.hash, 2 * WINDOW)
 end
 end
 local function enter(lock, client, name, ticket)
-local last = ticket
+local place = ticket
 if ticket == '' then
 local score = lock.last or redis.call('ZREVRANGE', lock.queue, 0, 0, 'WITHSCORES')[2]
 lock.last = math.max(lock.micros, score and score + 1 or 0)
-last = number(lock.last)
+place = number(lock.last)
 end
 markAlive(lock, client)
-local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', last, name) == 1
-keepLine(lock)
-return isNew and ticket == '' and last or nil
+local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', place, name) == 1
+keepQueue(lock)
+return isNew and ticket == '' and place or nil
 end`;
 const passPart1 = `local MOST_ENTRIES, PAGE = 1000, 64
 local MOST_TOGETHER = 64
 local SILENCE = 250
 local FIRST_LEASE = math.min(WINDOW, LEASE)
-local function reach(lock, client, terms)
+local function reach(lock, client, isUncounted)
 local found = lock.reached[client]
 if not found then
 local alive = tonumber(redis.call('ZSCORE', lock.clients, client) or 0)
 if alive < lock.now then
 found = 'gone'
-elseif terms.isUncounted or (redis.pcall('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] or 1) > 0 then
+elseif isUncounted or (redis.pcall('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] or 1) > 0 then
 found = 'here'
 else
-found = 'deaf'
+found, lock.hasDeaf = 'deaf', true
 redis.call('ZADD', lock.clients, 'XX', 'LT', lock.now + SILENCE, client)
 end
 lock.reached[client] = found
 end
 return found
 end
+local function leave(lock, names)
+if #names > 0 then
+flush(lock)
+inParts('ZREM', lock.queue, names)
+lock.moved, lock.touched = true, true
+end
+end
+local function sweep(lock, caller)
+local gone, entries, limit = {}, redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1), nil
+for _, name in ipairs(entries) do
+local client, terms = string.match(name, '^([^:]+):%d+:([^:]*)')
+if client ~= caller and (not client or reach(lock, client, string.sub(terms, -1) == 'u') == 'gone') then
+gone[#gone + 1] = name
+limit = readTerms(terms or '').limit == lock.limit and lock.limit or limit
+end
+end
+leave(lock, gone)
+renewLimit(lock, limit)
+lock.more = lock.more or #entries == MOST_ENTRIES and #gone > 0
+end
 local function joins(client, name)
-return name and string.sub(name, 1, #client + 1) == client .. ':' and string.match(name, '^[^:]+:(%d+):u?:')
+return string.sub(name, 1, #client + 1) == client .. ':' and string.match(name, '^[^:]+:(%d+):u?:')
 end
 local function give(lock, name, behind, rank, client, terms, lease)
+local sequence, about = string.match(name, '^[^:]+:(%d+):(.*)$')
+local id = client .. ':' .. sequence
+if redis.call('HEXISTS', lock.hash, 'h:' .. id) == 1 then
+return
+end
 local gain = lock.granted[client] or { left = lease }
 lock.granted[client] = gain
-local sequence, about = string.match(name, '^[^:]+:(%d+):(.*)$')
-hold(lock, client .. ':' .. sequence, about, terms, lease)
-gain.token, gain[#gain + 1] = lock.token, sequence
-local names = { name }
-if terms.isPlain and joins(client, behind) then
+gain[#gain + 1] = sequence
+local kept = 0
+if terms.isPlain and behind and joins(client, behind) then
 for _, other in ipairs(redis.call('ZRANGE', lock.queue, rank + 1, rank + MOST_TOGETHER - 1)) do
-local another = joins(client, other)
-if not another then
+local neighbour = joins(client, other)
+if not neighbour then
 break
 end
-gain[#gain + 1], names[#names + 1] = another, other
+kept = kept + 1
+gain[#gain + 1] = neighbour
 end
-lock.rest = #names - 1
-lock.token = lock.token + lock.rest
 end
-return names
+gain.token = hold(lock, id, about, terms, lease, kept)
 end
 local function pass(lock, caller)
-local rank, looked, size, isBlocked = 0, 0, 2, false
+local rank, size, isBlocked, names, limit = 0, 2, false, {}, nil
 while not isBlocked and (lock.used == 0 or lock.mode ~= 'write') do
-local page, leave = redis.call('ZRANGE', lock.queue, rank, rank + size - 1), {}
+local page = redis.call('ZRANGE', lock.queue, rank, rank + size - 1)
 for i, name in ipairs(page) do
 local client, terms = string.match(name, '^[^:]+'), readTerms(string.match(name, '^[^:]+:%d+:([^:]*)') or '')
+local found = client == caller and 'here' or reach(lock, client, terms.isUncounted)
+if found == 'gone' then
+names[#names + 1] = name
+limit = terms.limit == lock.limit and lock.limit or limit
+elseif found == 'here' then
 if not admits(lock, terms) or not mayGrant(lock) then
 isBlocked = true
 break
 end
-local found = client == caller and 'here' or reach(lock, client, terms)
-if found == 'deaf' then
-rank = rank + 1
-elseif found == 'gone' then
-leave[#leave + 1] = name
-else
-local granted = give(lock, name, page[i + 1], rank + #leave, client, terms, client == caller and LEASE or FIRST_LEASE)
-for _, one in ipairs(granted) do
-leave[#leave + 1] = one
+give(lock, name, page[i + 1], rank + i - 1, client, terms, client == caller and LEASE or FIRST_LEASE)
+names[#names + 1] = name
+isBlocked = lock.mode == 'write'
+if isBlocked then
+break
 end
 end
 end
-if #leave > 0 then
-redis.call('ZREM', lock.queue, unpack(leave))
-lock.moved = true
-end
-looked = looked + #page
+rank = rank + #page
 if #page < size then
 break
-elseif looked >= MOST_ENTRIES then
-lock.more = not isBlocked and lock.moved
+elseif rank >= MOST_ENTRIES then
+lock.more = lock.more or not isBlocked and #names > 0
 break
 end
 size = math.min(2 * size, PAGE)
 end
+leave(lock, names)
+renewLimit(lock, limit)
 for client, gain in pairs(lock.granted) do
 if client ~= caller and not gain.isSent then
 gain.isSent = true
@@ -332,58 +431,78 @@ end`;
 const replyPart1 = `local function reply(lock, client, answers)
 local gain = lock.granted[client]
 local granted = gain and number(gain.token) .. ' ' .. number(gain.left) .. ' ' .. table.concat(gain, ',') or ''
-local again = ''
+local again, urgent = math.huge, ''
 if lock.more then
-again = 0
+again, urgent = 0, '!'
 elseif lock.mayGrantAt and lock.mayGrantAt > lock.now then
 again = math.min(lock.mayGrantAt - lock.now, WINDOW)
 elseif lock.used > 0 then
 again = math.max(0, lock.ends - lock.now) + 1
-elseif next(lock.reached) then
-again = SILENCE
+end
+if lock.hasDeaf and again > SILENCE then
+again, urgent = SILENCE + 1, lock.used == 0 and '!' or ''
 end
 local last = lock.token == 0 and lock.micros or lock.token
-return { number(last), again == '' and '' or number(math.min(again, 2 ^ 53)), granted, unpack(answers) }
+local all = { number(last), again == math.huge and '' or urgent .. number(math.min(again, 2 ^ 53)), granted }
+for _, answer in ipairs(answers) do
+all[#all + 1] = answer
+end
+return all
 end`;
-const severalPart1 = `local function answerRest(answers, words, usual, full)
+const severalPart1 = `local function answerRest(answers, usual, full)
 local count = #KEYS / 3
 if count == 1 then
 local answer, problem = full(1, ARGV)
 return answer or redis.error_reply(problem)
 end
-for i = #answers + 1, count do
-local values = { unpack(ARGV, words * (i - 1) + 1, words * i) }
-local answer, problem = usual(3 * i - 2, values[1], values[2]), nil
+local at = count
+for i = 1, count do
+local words = tonumber(ARGV[i])
+if not answers[i] then
+local values, answer, problem = {}, nil, nil
+for j = 1, words do
+values[j] = ARGV[at + j]
+end
+answer = usual and usual(3 * i - 2, words, values[1], values[2])
 if not answer then
 answer, problem = full(3 * i - 2, values)
 end
 answers[i] = answer or problem
 end
+at = at + words
+end
 return answers
 end`;
 
 export const acquire = ['acquire', `local time, count, answers = redis.call('TIME'), #KEYS / 3, {}
-local words = #ARGV / count
-local function takeFree(first, id, about)
+local function takeFree(first, words, id, about)
 if words ~= 2 or STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
 return nil
 end
 local token = string.format('%s%06d', time[1], time[2])
 local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
-redis.call('HSET', KEYS[first], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends .. ' 0',
-'h:' .. id, ends .. ' ' .. token .. ' ' .. about)
+redis.call('HSET', KEYS[first], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends, 'h:' .. id, ends .. ' ' .. token .. ' ' .. about)
 redis.call('PEXPIRE', KEYS[first], LEASE)
 return token
 end
+if count == 1 then
+answers[1] = takeFree(1, #ARGV, ARGV[1], ARGV[2])
+if answers[1] then
+return answers[1]
+end
+else
+local at = count
 for i = 1, count do
-answers[i] = takeFree(3 * i - 2, ARGV[2 * i - 1], ARGV[2 * i])
+answers[i] = takeFree(3 * i - 2, tonumber(ARGV[i]), ARGV[at + 1], ARGV[at + 2])
 if not answers[i] then
 break
 end
+at = at + ARGV[i]
 end
 if #answers == count then
-return count == 1 and answers[1] or answers
-end`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, blockerPart1, strictPart1, linePart1, passPart1, replyPart1, severalPart1, `local function isNext(lock, waiting, terms)
+return answers
+end
+end`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, blockerPart1, strictPart1, queuePart1, passPart1, replyPart1, severalPart1, `local function isNext(lock, waiting, terms)
 return waiting == 0 and admits(lock, terms) and mayGrant(lock)
 end
 local function refusal(lock, client, waiting, name, terms, most)
@@ -394,8 +513,9 @@ return not admits(lock, terms) and 'busy ' .. blocker(lock) or nil, waiting
 elseif waiting < tonumber(most) then
 return nil, waiting
 end
+sweep(lock, client)
 pass(lock, client)
-waiting = redis.call('ZCARD', lock.queue) + lock.rest
+waiting = redis.call('ZCARD', lock.queue)
 return waiting >= tonumber(most) and not isNext(lock, waiting, terms) and 'full ' .. waiting or nil, waiting
 end
 local function ask(first, values)
@@ -404,8 +524,8 @@ if problem then
 return nil, problem
 end
 expire(lock)
-local client, limit, waiting = string.match(values[1], '^[^:]+'), lock.limit, redis.call('ZCARD', lock.queue) + lock.rest
-local told, inLine = {}, {}
+local client, waiting = string.match(values[1], '^[^:]+'), redis.call('ZCARD', lock.queue)
+local told, inQueue = {}, {}
 for i = 1, #values, 4 do
 local id, about, most, ticket = values[i], values[i + 1], values[i + 2] or '', values[i + 3] or ''
 local name, terms, answer = id .. ':' .. about, readTerms(string.match(about, '^[^:]*')), nil
@@ -418,7 +538,8 @@ answer = describeHeld(lock, held)
 elseif mark then
 answer = 'over'
 else
-lock.limit = terms.limit or lock.limit
+local limit, isMixed = lock.limit, lock.isMixed
+setLimit(lock, terms.limit)
 if #values <= 4 and isNext(lock, waiting, terms) then
 hold(lock, id, about, terms, LEASE)
 lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
@@ -428,30 +549,31 @@ if most ~= '' and ticket == '' then
 answer, waiting = refusal(lock, client, waiting, name, terms, most)
 end
 if answer then
-lock.limit = limit
+lock.limit, lock.isMixed = limit, isMixed
 else
-inLine[#told + 1] = { name = name, most = most, rank = waiting, ticket = enter(lock, client, name, ticket) }
+inQueue[#told + 1] = {
+name = name, most = most, rank = waiting, limit = limit, isMixed = isMixed, ticket = enter(lock, client, name, ticket),
+}
 waiting = waiting + 1
 end
 end
 end
 told[#told + 1] = answer or 'line'
 end
-if next(inLine) then
+if next(inQueue) then
 pass(lock, client)
 end
-for i, entry in pairs(inLine) do
+for i, entry in pairs(inQueue) do
 local ticket, rank = entry.ticket, entry.rank
 if lock.moved or not ticket then
 local score = redis.call('ZSCORE', lock.queue, entry.name)
 ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
-rank = rank and rank + lock.rest
 end
 if not ticket then
 told[i] = 'granted'
 elseif entry.most == 'try' then
 redis.call('ZREM', lock.queue, entry.name)
-lock.limit = limit
+lock.limit, lock.isMixed = entry.limit, entry.isMixed
 told[i] = 'busy ' .. blocker(lock)
 else
 told[i] = 'line ' .. ticket .. ' ' .. rank
@@ -460,29 +582,84 @@ end
 close(lock)
 return reply(lock, client, told)
 end
-return answerRest(answers, words, takeFree, ask)`] as const;
+return answerRest(answers, takeFree, ask)`] as const;
 
 export const done = ['done', `local count, answers = #KEYS / 3, {}
-local words = #ARGV / count
-local function endUsual(first, id)
+local function endUsual(first, words, id)
 if words == 1 and redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
 and redis.call('HEXISTS', KEYS[first], 'h:' .. id) == 1 then
 return redis.call('DEL', KEYS[first])
 end
 end
+if count == 1 then
+answers[1] = endUsual(1, #ARGV, ARGV[1])
+if answers[1] then
+return answers[1]
+end
+else
+local at = count
 for i = 1, count do
-answers[i] = endUsual(3 * i - 2, ARGV[i])
+answers[i] = endUsual(3 * i - 2, tonumber(ARGV[i]), ARGV[at + 1])
 if not answers[i] then
 break
 end
+at = at + ARGV[i]
 end
 if #answers == count then
-return count == 1 and answers[1] or answers
+return answers
+end
 end`, numberPart1, lockPart2, termsPart1, holdersPart1, blockerPart1, strictPart1, passPart1, replyPart1, severalPart1, `local MANY = 100
 local time = redis.call('TIME')
+local function force(lock, ids, token)
+local hasEnded = false
+for i, id in ipairs(ids) do
+local value = redis.call('HGET', lock.hash, 'h:' .. id)
+local was = value and readHold(value)
+if was and (i > 1 or token == '' or number(was.token) == token) then
+drop(lock, id, value)
+renewLimit(lock, was.terms.limit)
+hasEnded = true
+local owner, sequence = string.match(id, '^([^:-]+):(%d+)$')
+if owner then
+tell(lock, owner, 'lost ' .. sequence .. ' ' .. number(was.token) .. ' ' .. lock.hash)
+end
+end
+end
+return hasEnded and 'held' or 'none'
+end
+local function keep(lock, id, value, ms)
+local was = readHold(value)
+local ends = math.min(math.ceil(was.token / 1000), lock.now) + ms
+if ends <= lock.now then
+return
+end
+local kept = redis.call('HGET', lock.hash, 'h:-' .. id)
+if kept then
+drop(lock, '-' .. id, kept)
+end
+take(lock, was.terms)
+setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
+end
+local function finishOne(lock, id, name, value)
+local rank, answer = name and redis.call('ZRANK', lock.queue, name), 'none'
+if rank then
+redis.call('ZREM', lock.queue, name)
+lock.touched = true
+answer = 'line ' .. rank
+end
+if value then
+drop(lock, id, value)
+answer = 'held'
+end
+if answer ~= 'none' then
+local terms = value and readHold(value).terms or readTerms(string.match(name, '^[^:]+:%d+:([^:]*)') or '')
+renewLimit(lock, terms.limit)
+end
+return answer
+end
 local function finish(first, values)
 local id, about, how = values[1], values[2] or '', values[3] or ''
-local client = string.match(id, '^[^:]+')
+local client = how == 'force' and '' or string.match(id, '^[^:]+')
 local lock, problem = open(time, first, id)
 if problem == UNREADABLE and how == 'force' then
 redis.call('DEL', KEYS[first])
@@ -491,60 +668,32 @@ end
 if problem then
 return nil, problem
 end
-local answer, changed = 'none', false
+local answer
 if how == 'force' then
-client = ''
-table.remove(values, 3)
-table.remove(values, 2)
-for _, one in ipairs(values) do
-local value = redis.call('HGET', lock.hash, 'h:' .. one)
-if value then
-drop(lock, one, value)
-answer, changed = 'held', true
-local owner, sequence = string.match(one, '^([^:-]+):(%d+)$')
-if owner then
-tell(lock, owner, 'lost ' .. sequence .. ' ' .. number(readHold(value).token) .. ' ' .. lock.hash)
-end
-end
-end
+answer = force(lock, { id, unpack(values, 5) }, values[4] or '')
 else
-local value = lock.held
-local isFirst = value and how == 'leave' and lock.rest > 0
-local rank = not value and about ~= '' and redis.call('ZRANK', lock.queue, id .. ':' .. about)
-if isFirst then
-answer = 'batch'
-elseif value then
-drop(lock, id, value)
-answer, changed = 'held', true
-local was = how == 'keep' and readHold(value)
-local ends = was and math.ceil(was.token / 1000) + tonumber(values[4])
-if was and ends > lock.now then
-local kept = redis.call('HGET', lock.hash, 'h:-' .. id)
-if kept then
-drop(lock, '-' .. id, kept)
+answer = finishOne(lock, id, about ~= '' and id .. ':' .. about, lock.held)
+for i = 5, #values do
+local other = string.match(values[i], '^[^:]+:%d+')
+finishOne(lock, other, values[i], redis.call('HGET', lock.hash, 'h:' .. other))
 end
-take(lock, was.terms)
-setHold(lock, '-' .. id, ends, string.match(value, '^%d+ (.*)$'))
+if how == 'keep' and lock.held then
+keep(lock, id, lock.held, tonumber(values[4]))
 end
-elseif rank then
-redis.call('ZREM', lock.queue, id .. ':' .. about)
-answer, changed = 'line ' .. rank + lock.rest, rank == 0
 end
-if answer == 'none' or answer == 'batch' then
+if answer == 'none' then
 redis.call('HDEL', lock.hash, '')
+lock.ends = lock.used > 0 and math.min(lock.ends, lock.now) or lock.ends
 end
 if how == 'mark' or how == 'leave' and values[4] == 'mark' then
-redis.call('HSET', lock.hash, 'x:' .. id, lock.now + MARK)
+set(lock, 'x:' .. id, lock.now + MARK)
 lock.life = math.max(lock.life, MARK)
 if redis.call('HLEN', lock.hash) > MANY then
 lock.ends = math.min(lock.ends, lock.now)
 end
 end
-end
 expire(lock)
-if changed or lock.used == 0 then
 pass(lock, client)
-end
 if how == 'keep' and lock.used > 0 then
 local told = {}
 for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
@@ -559,21 +708,20 @@ local why = how == 'leave' and blocker(lock) or nil
 close(lock)
 return reply(lock, client, { answer, why })
 end
-return answerRest(answers, words, endUsual, finish)`] as const;
+return answerRest(answers, endUsual, finish)`] as const;
 
-export const heartbeat = ['heartbeat', `redis.call('HDEL', KEYS[1], '')`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, strictPart1, linePart1, passPart1, replyPart1, `local function renew(lock, id, lease, present)
+export const heartbeat = ['heartbeat', `redis.call('HDEL', KEYS[1], '')`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, strictPart1, queuePart1, passPart1, replyPart1, severalPart1, `local function renew(lock, id, lease, present)
 local value = redis.call('HGET', lock.hash, 'h:' .. id)
 if not value then
 return 'none'
 end
 local was = readHold(value)
-if present ~= '' then
-local rest = lock.token - string.match(present, '^%d+')
-lock.rest = rest < MOST_TOGETHER and math.max(0, rest) or 0
-value = number(was.ends) .. ' ' .. present
+local token, name = string.match(present, '^(%d+) (.*)$')
+if name then
+value = number(was.ends) .. ' ' .. token .. ' ' .. string.match(name, '^[^:]+:%d+:(.*)$')
 end
 lease = lease or was.terms.fixed and 0 or LEASE
-if lease == 0 and present == '' then
+if lease == 0 and not name then
 return describeHeld(lock, value)
 end
 local ends = math.max(was.ends, lease > 0 and lock.now + lease or 0)
@@ -581,54 +729,66 @@ setHold(lock, id, ends, string.match(value, '^%d+ (.*)$'))
 if lock.mode == 'write' then
 endFirst(lock, ends)
 end
+if name then
+redis.call('ZREM', lock.queue, name)
+lock.touched = true
+end
 return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
 end
 local time = redis.call('TIME')
-local client, at, replies = ARGV[1], 2, {}
-local function beat(first)
-local held, waiting = tonumber(ARGV[at]), tonumber(ARGV[at + 1])
-local from, to = at + 2, at + 1 + 3 * held
-at = to + waiting + 1
+local function beat(first, values)
+local client, last = values[1], 2 + 3 * values[2]
 local lock, problem = open(time, first)
 if problem then
-return problem
+return nil, problem
 end
 expire(lock)
-local answers = {}
-for i = from, to, 3 do
-answers[#answers + 1] = renew(lock, ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2])
+local answers, late = {}, {}
+for i = 3, last, 3 do
+answers[#answers + 1] = renew(lock, values[i], tonumber(values[i + 1]), values[i + 2])
 end
-if waiting > 0 then
+if last < #values then
 markAlive(lock, client)
-keepLine(lock)
+keepQueue(lock)
+sweep(lock, client)
 end
 pass(lock, client)
-if lock.moved then
 flush(lock)
+for i = last + 1, #values do
+local value = redis.call('HGET', lock.hash, 'h:' .. string.match(values[i], '^[^:]+:%d+'))
+local isInQueue = redis.call('ZSCORE', lock.queue, values[i])
+if value and isInQueue then
+late[#late + 1] = values[i]
 end
-for i = to + 1, to + waiting do
-local isInLine = redis.call('ZSCORE', lock.queue, ARGV[i])
-local value = not isInLine and redis.call('HGET', lock.hash, 'h:' .. string.match(ARGV[i], '^[^:]+:%d+'))
-answers[#answers + 1] = isInLine and 'line' or value and describeHeld(lock, value) or 'none'
+answers[#answers + 1] = value and describeHeld(lock, value) or isInQueue and 'line' or 'none'
 end
+leave(lock, late)
 close(lock)
 return reply(lock, client, answers)
 end
-for i = 1, #KEYS, 3 do
-replies[#replies + 1] = beat(i)
-end
-return replies`] as const;
+return answerRest({}, nil, beat)`] as const;
 
-export const inspect = ['inspect', numberPart1, lockPart2, `local most, lock, problem = ARGV[1], open(redis.call('TIME'), 1)
+export const inspect = ['inspect', numberPart1, lockPart2, termsPart1, holdersPart1, `local most, lock, problem = tonumber(ARGV[1]), open(redis.call('TIME'), 1)
 if problem then
 return redis.error_reply(problem)
 end
+local MOST_COUNTED = 16
+local holds, channels = {}, {}
+eachField(lock, 'h:', function(id, value)
+holds[#holds + 1], holds[#holds + 2] = 'h:' .. id, value
+if #channels < MOST_COUNTED and not readHold(value).terms.isUncounted then
+channels[#channels + 1] = lock.prefix .. 'client:' .. string.match(id, '^-?([^:]*)')
+end
+return #holds >= 2 * most
+end)
+local listeners = redis.pcall('PUBSUB', 'NUMSUB', unpack(channels))
 return {
 number(lock.now), lock.mode or '', number(lock.used), lock.limit and number(lock.limit) or '',
-redis.call('HSCAN', lock.hash, 0, 'MATCH', 'h:*', 'COUNT', most)[2],
-redis.call('ZCARD', lock.queue) + lock.rest,
+holds,
+redis.call('ZCARD', lock.queue),
 redis.call('ZRANGE', lock.queue, 0, most - 1, 'WITHSCORES'),
 redis.call('ZRANGE', lock.clients, 0, most - 1, 'WITHSCORES'),
+listeners.err and {} or listeners,
 }`] as const;
 
 export const primary = ['primary', numberPart1, strictPart1, `local marker, time = KEYS[1], redis.call('TIME')

@@ -209,7 +209,6 @@ describe('query', () => {
           asked();
           return Promise.resolve(answersOf(answers && clients.includes('far') ? [report] : []));
         },
-        ask: () => Promise.reject(new Error('asked again')),
       };
       const holder = { client: 'far', who: 'web-2/4711/', token: 7, heldFor: 5, leaseLeft: 9_000 };
       const snapshot: Omit<LockSnapshot, 'key'> = {
@@ -292,7 +291,6 @@ describe('query', () => {
         self,
         onQuestion: undefined,
         askAll: () => Promise.resolve(answersOf(reports)),
-        ask: () => Promise.resolve(answersOf(reports)),
       };
       const store = new RecordingStore();
       const holder = { client: 'here', who: 'here', token: undefined, heldFor: undefined, leaseLeft: 9_000 };
@@ -313,12 +311,6 @@ describe('query', () => {
         expect(locks).toMatchObject([{ key: 'k', holder: { label: 'Orders.ship' } }]);
       },
     );
-
-    it('names the present section of the process that holds the lock, and not one that lost it', async () => {
-      const { snapshot, hold } = await observer([lost, present], []).look('k');
-      expect(snapshot.holder?.who).toBe('web-1/1/Orders.ship');
-      expect(hold).toBe(present);
-    });
   });
 
   it.each([

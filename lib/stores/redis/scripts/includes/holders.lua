@@ -1,7 +1,7 @@
 -- Who holds the lock: a field `h:<id>` for each, with the value `<end of its lease> <token> <terms>:<label>`. What holdAtLeast keeps has
--- a field `h:-<id>`, which belongs to no client.
+-- a field `h:-<id>`, which belongs to no client. The field `ahead` says that tokens may have been kept for neighbours.
 
--- A call looks at this many holders at most.
+-- A call looks at this many fields at most.
 local MOST_HOLDERS = 1000
 
 local function readHold(value)
@@ -20,30 +20,76 @@ local function setHold(lock, id, ends, rest)
   lock.life = math.max(lock.life, ends - lock.now)
 end
 
--- Counts a hold in.
-local function take(lock, terms)
-  lock.mode, lock.used, lock.limit = terms.mode, lock.used + terms.weight, terms.limit or lock.limit
+-- The limit of a request counts from now on.
+local function setLimit(lock, limit)
+  if limit then
+    lock.isMixed = lock.isMixed or lock.limit ~= nil and lock.limit ~= limit
+    lock.limit = limit
+  end
 end
 
--- Gives the lock to a request for `lease` ms, unless it has a fixed lease. Its token is the next one.
-local function hold(lock, id, about, terms, lease)
-  lock.token = math.max(lock.micros, lock.token + 1)
-  lock.rest = 0
+-- Counts a hold in.
+local function take(lock, terms)
+  lock.mode, lock.used = terms.mode, lock.used + terms.weight
+  setLimit(lock, terms.limit)
+end
+
+-- Gives the lock to a request for `lease` ms, unless it has a fixed lease. Its token is the next one; `kept` more are for its neighbours.
+local function hold(lock, id, about, terms, lease, kept)
+  local token = math.max(lock.micros, lock.token + 1)
+  lock.token = token + (kept or 0)
+  if lock.token > lock.micros then
+    set(lock, 'ahead', '1')
+  end
   if lock.used == 0 then
     endFirst(lock, math.huge)
   end
   take(lock, terms)
-  setHold(lock, id, lock.now + (terms.fixed or lease), number(lock.token) .. ' ' .. about)
+  setHold(lock, id, lock.now + (terms.fixed or lease), number(token) .. ' ' .. about)
+  return token
 end
 
 -- Ends a hold that has `value`.
 local function drop(lock, id, value)
   redis.call('HDEL', lock.hash, 'h:' .. id)
-  lock.used, lock.rest = math.max(0, lock.used - readHold(value).terms.weight), 0
+  lock.used = math.max(0, lock.used - readHold(value).terms.weight)
   if lock.used == 0 then
     lock.mode = nil
     endFirst(lock, math.huge)
   end
+end
+
+-- Calls `found` with the name and the value of each field of `kind`, 'h:' for holds; of a large lock, of a part. `found` may return true: enough.
+local function eachField(lock, kind, found)
+  local cursor, looked = '0', 0
+  repeat
+    local page = redis.call('HSCAN', lock.hash, cursor, 'MATCH', kind .. '*', 'COUNT', MOST_HOLDERS)
+    for i = 1, #page[2], 2 do
+      if found(string.sub(page[2][i], #kind + 1), page[2][i + 1]) then
+        return
+      end
+    end
+    cursor, looked = page[1], looked + 1
+  until cursor == '0' or looked == 10
+end
+
+-- After a request with `limit` has left the queue or ended its hold: what counts is the limit of those that are left.
+local function renewLimit(lock, limit)
+  if not limit or limit ~= lock.limit or not lock.isMixed then
+    return
+  end
+  local last = redis.call('ZREVRANGE', lock.queue, 0, 0)[1]
+  local newest, found = 0, last and readTerms(string.match(last, '^[^:]+:%d+:([^:]*)') or '').limit
+  if not found then
+    flush(lock)
+    eachField(lock, 'h:', function(_, value)
+      local was = readHold(value)
+      if was.terms.limit and was.token > newest then
+        newest, found = was.token, was.terms.limit
+      end
+    end)
+  end
+  lock.limit = found or nil
 end
 
 -- Ends what has expired: leases that were not renewed, times for which a lock was kept, and marks. A lock with more fields than one call
@@ -53,18 +99,19 @@ local function expire(lock)
     return
   end
   flush(lock)
-  local sum, cursor = 0, lock.scan
+  local sum, cursor, over = 0, lock.scan, {}
   local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
   for i = 1, #page[2], 2 do
     local field, value = page[2][i], page[2][i + 1]
     local kind, ends = string.match(field, '^[hx]:'), tonumber(string.match(value, '^%d+')) or 0
     if kind and ends <= lock.now then
-      redis.call('HDEL', lock.hash, field)
+      over[#over + 1] = field
       lock.used = kind == 'h:' and math.max(0, lock.used - readHold(value).terms.weight) or lock.used
     elseif kind == 'h:' then
       lock.least, sum = math.min(lock.least, ends), sum + readHold(value).terms.weight
     end
   end
+  inParts('HDEL', lock.hash, over)
   if page[1] ~= '0' then
     lock.scan, lock.more = page[1], true
     return
@@ -74,7 +121,10 @@ local function expire(lock)
     lock.used = sum
   end
   if lock.used == 0 then
-    lock.mode, lock.rest = nil, 0
+    lock.mode = nil
   end
   endFirst(lock, lock.least)
+  if #over > 0 then
+    renewLimit(lock, lock.limit)
+  end
 end

@@ -1,36 +1,25 @@
 -- One lock as a script sees it: opened from its hash, written back by `close`. The hash has a field `format`, which is
--- `<format> <token> <mode> <used> <limit> <end> <rest>`, and ` <scan> <least>` if a look at all holders has not ended; '-': none. Every version of
--- the package looks at the format there, also 0.1.0, which has other fields beside it.
+-- `<format> <token> <mode> <used> <limit> <end>`, and ` <scan> <least>` if a look at all holders has not ended; '-': none.
+--
+-- Any command of a script may be its last: a right may be withdrawn, or the script killed. So a hold that ends is removed first; then the
+-- state and the new holds are written, by one command; then entries leave the queue; messages go out at the end. A script that was stopped
+-- has at most left too much in `used`, which the next `expire` counts anew, or an entry that is held and in the queue, which `give` and a
+-- heartbeat find.
 
 --- include: number
 
 local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
+-- How many values one command gets at most: Lua cannot pass on more than some thousands.
+local MOST_VALUES = 1000
 
 -- The lock whose keys begin at KEYS[first], or nil and the text of an error. `id`: a request of which to tell what the hash has.
---   prefix       what all keys and channels begin with
---   now, micros  time of Redis, ms and µs
---   token        the last that was given, 0 if none is known
---   mode         how it is held: 'write' (alone), 'read', 'permits'; nil: nothing is held
---   used         the sum of the weights that are held
---   limit        permits of the request that joined the line or was granted last
---   ends         no lease ends before this time, ms
---   rest         of a batch, how many have had no turn yet
---   life         how long the hash must live for what this call writes, ms
---   held, mark   the hold and the mark of the request `id`; false: it has none
---   state        as it was read; false: there was none
---   fields       what `close` writes, beside it
---   granted      what this call grants, by client: { token, left, sequence … }
---   reached      what this call has found of a client: 'here', 'deaf' or 'gone'
---   scan, least  where `expire` goes on, and the earliest end that it has seen
---   moved        this call has taken entries out of the line
---   more         the line was not looked at to its end
 local function open(time, first, id)
   local hash = KEYS[first]
   local state, held, mark = unpack(redis.call('HMGET', hash, 'format', 'h:' .. (id or ''), 'x:' .. (id or '')))
-  local token, mode, used, limit, ends, rest, scan, least
+  local token, mode, used, limit, mixed, ends, scan, least
   if state then
     local format = string.match(state, '^%d+')
-    token, mode, used, limit, ends, rest, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) (%S+) (%S+) (%d+) ?(%S*) ?(%S*)$')
+    token, mode, used, limit, mixed, ends, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) ([%d-]+)(%+?) (%S+) ?(%S*) ?(%S*)$')
     if format and format ~= FORMAT then
       return nil, 'FORMAT ' .. format .. ' ' .. FORMAT
     elseif not (token and (mode == '-' or tonumber(ends))) then
@@ -38,17 +27,47 @@ local function open(time, first, id)
     end
   end
   return {
-    hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2], prefix = string.match(hash, '^[^{]*'),
+    hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2],
+    -- What all keys and channels begin with.
+    prefix = string.match(hash, '^[^{]*'),
+    -- The time of Redis, ms and µs.
     now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
-    token = tonumber(token or 0), mode = mode ~= '-' and mode or nil, used = tonumber(used or 0), limit = tonumber(limit),
-    ends = tonumber(ends) or math.huge, rest = tonumber(rest or 0), life = 0, scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
-    held = held, mark = mark, state = state, fields = {}, granted = {}, reached = {},
+    -- The last token that was given or kept for a neighbour, 0 if none is known.
+    token = tonumber(token or 0),
+    -- How it is held: 'write' (alone), 'read', 'permits'; nil: nothing is held.
+    mode = mode ~= '-' and mode or nil,
+    -- The sum of the weights that are held.
+    used = tonumber(used or 0),
+    -- The permits of the request that joined the queue or was granted last, of those that wait or hold; whether theirs differ.
+    limit = tonumber(limit), isMixed = mixed == '+',
+    -- No lease ends before this time, ms.
+    ends = tonumber(ends) or math.huge,
+    -- Where `expire` goes on, and the earliest end that it has seen.
+    scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
+    -- The hold and the mark of the request `id`; false: it has none.
+    held = held, mark = mark,
+    -- The state as it was read or written last; false: there was none.
+    state = state,
+    -- Field, value … still to be written.
+    fields = {},
+    -- How long the hash must live for what this call writes, ms.
+    life = 0,
+    -- What this call grants, by client: { token, left, sequence … }.
+    granted = {},
+    -- What this call has found of a client: 'here', 'deaf' or 'gone'; whether any was deaf.
+    reached = {}, hasDeaf = false,
+    -- Channel, text … to be sent at the end.
+    messages = {},
+    -- This call has taken entries out of the queue, other than that of its caller; it may have left the queue empty.
+    moved = false, touched = false,
+    -- The queue was not looked at to its end.
+    more = false,
   }
 end
 
--- Sends a message to a client. A user who may not publish must not leave a script half done: clients learn by their heartbeats, too.
+-- Sends a message to a client when all that it tells is written.
 local function tell(lock, client, text)
-  redis.pcall('PUBLISH', lock.prefix .. 'client:' .. client, text)
+  lock.messages[#lock.messages + 1] = { lock.prefix .. 'client:' .. client, text }
 end
 
 -- Lets a key live for at least `ms`: for longer, so that the next calls need not write that.
@@ -60,46 +79,74 @@ local function outlive(key, ms)
   return isShort
 end
 
+-- Calls a command with any number of values.
+local function inParts(command, key, values)
+  for from = 1, #values, MOST_VALUES do
+    redis.call(command, key, unpack(values, from, math.min(from + MOST_VALUES - 1, #values)))
+  end
+end
+
 -- Writes a field of the hash by the end of the call.
 local function set(lock, field, value)
   lock.fields[#lock.fields + 1], lock.fields[#lock.fields + 2] = field, value
 end
 
--- Writes it now, for a look at the whole hash.
+-- Writes the state and the holds that are not written yet.
 local function flush(lock)
-  if #lock.fields > 0 then
-    redis.call('HSET', lock.hash, unpack(lock.fields))
-    lock.fields = {}
-  end
-end
-
--- Writes the lock back. One that is neither held nor waited for is deleted, unless marks of `done` are left in it.
-local function close(lock)
-  if lock.used == 0 then
-    lock.mode, lock.scan, lock.rest = nil, nil, 0
-    if redis.call('EXISTS', lock.queue) == 0 then
-      lock.limit = nil
-      if #lock.fields == 0 and redis.call('HLEN', lock.hash) <= (lock.state and 1 or 0) then
-        redis.call('DEL', lock.hash)
-        return
-      end
-    end
-  end
   -- Whatever was granted before the hash was lost has a lower token than what is granted from now on.
   lock.token = lock.token == 0 and lock.micros or lock.token
-  local state = string.format('%s %.0f %s %.0f %s %s %d', FORMAT, lock.token, lock.mode or '-', lock.used,
-    lock.limit and number(lock.limit) or '-', lock.used > 0 and number(lock.ends) or '-', lock.rest)
+  local state = string.format('%s %.0f %s %.0f %s%s %s', FORMAT, lock.token, lock.mode or '-', lock.used,
+    lock.limit and number(lock.limit) or '-', lock.isMixed and '+' or '', lock.used > 0 and number(lock.ends) or '-')
   if lock.scan then
     state = state .. ' ' .. lock.scan .. ' ' .. number(math.min(lock.least, 2 ^ 53))
   end
   if state ~= lock.state then
-    set(lock, 'format', state)
+    -- It comes first: it must not count less than there is.
+    table.insert(lock.fields, 1, state)
+    table.insert(lock.fields, 1, 'format')
+    lock.life, lock.state = lock.state and lock.life or math.max(lock.life, 2 * WINDOW), state
   end
-  flush(lock)
-  if not lock.state then
-    lock.life = math.max(lock.life, 2 * WINDOW)
+  if #lock.fields > 0 then
+    inParts('HSET', lock.hash, lock.fields)
+    lock.fields = {}
   end
-  if lock.life > 0 then
-    outlive(lock.hash, lock.life)
+end
+
+-- Deletes a lock that is neither held nor waited for; false: something of it must be kept for a while.
+local function clear(lock)
+  lock.limit, lock.isMixed = nil, false
+  local ahead = math.min(math.ceil((lock.token - lock.micros) / 1000), WINDOW)
+  if #lock.fields > 0 or redis.call('HLEN', lock.hash) > (lock.state and 1 or 0) + redis.call('HEXISTS', lock.hash, 'ahead') then
+    -- There are marks of `done`.
+    return false
+  elseif ahead > 0 then
+    -- Tokens that were kept for neighbours run ahead of the clock: until it has caught up, the next token could be lower.
+    flush(lock)
+    redis.call('PEXPIRE', lock.hash, ahead + 1)
+  else
+    redis.call('DEL', lock.hash)
+  end
+  return true
+end
+
+-- Writes the lock back, and sends the messages.
+local function close(lock)
+  local isEmpty = (lock.used == 0 or lock.touched) and redis.call('EXISTS', lock.queue) == 0
+  if isEmpty and lock.touched then
+    -- Something else may be kept there.
+    redis.pcall('ZREMRANGEBYSCORE', lock.clients, '-inf', '+inf')
+  end
+  if lock.used == 0 then
+    lock.mode, lock.scan = nil, nil
+  end
+  if lock.used > 0 or not isEmpty or not clear(lock) then
+    flush(lock)
+    if lock.life > 0 then
+      outlive(lock.hash, lock.life)
+    end
+  end
+  for _, message in ipairs(lock.messages) do
+    -- A user who may not publish must not leave a script half done: clients learn by their heartbeats, too.
+    redis.pcall('PUBLISH', message[1], message[2])
   end
 end

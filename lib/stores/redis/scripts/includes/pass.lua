@@ -1,25 +1,25 @@
--- Passing the lock on to the head of the line.
+-- Passing the lock on to the head of the queue, and taking out of the queue who is gone.
 
 -- A call looks at this many entries at most, in pages.
 local MOST_ENTRIES, PAGE = 1000, 64
--- How many requests of one client are granted together at most.
+-- How many neighbours may have their turns under one hold, its own request included.
 local MOST_TOGETHER = 64
--- For so long a client that does not listen may stay silent before its requests leave the line, ms.
+-- For so long a client that does not listen may stay silent before its requests leave the queue, ms.
 local SILENCE = 250
 -- The first lease of a grant that goes out by message (rule 4).
 local FIRST_LEASE = math.min(WINDOW, LEASE)
 
 -- Whether a client that waits can take a grant: 'here'; 'deaf', nobody listens to its channel; or 'gone', it has not called for too long.
-local function reach(lock, client, terms)
+local function reach(lock, client, isUncounted)
   local found = lock.reached[client]
   if not found then
     local alive = tonumber(redis.call('ZSCORE', lock.clients, client) or 0)
     if alive < lock.now then
       found = 'gone'
-    elseif terms.isUncounted or (redis.pcall('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] or 1) > 0 then
+    elseif isUncounted or (redis.pcall('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] or 1) > 0 then
       found = 'here'
     else
-      found = 'deaf'
+      found, lock.hasDeaf = 'deaf', true
       redis.call('ZADD', lock.clients, 'XX', 'LT', lock.now + SILENCE, client)
     end
     lock.reached[client] = found
@@ -27,72 +27,98 @@ local function reach(lock, client, terms)
   return found
 end
 
--- The sequence of an entry that may join a batch of the client, or nil.
-local function joins(client, name)
-  return name and string.sub(name, 1, #client + 1) == client .. ':' and string.match(name, '^[^:]+:(%d+):u?:')
+-- Takes names out of the queue, after all that has been written of them.
+local function leave(lock, names)
+  if #names > 0 then
+    flush(lock)
+    inParts('ZREM', lock.queue, names)
+    lock.moved, lock.touched = true, true
+  end
 end
 
--- Grants the entry at `rank` of the line, and with a plain one its plain neighbours of the same client (rule 9). Returns their names.
+-- Takes out of the queue who is gone, whatever is held (rule 7).
+local function sweep(lock, caller)
+  local gone, entries, limit = {}, redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1), nil
+  for _, name in ipairs(entries) do
+    local client, terms = string.match(name, '^([^:]+):%d+:([^:]*)')
+    if client ~= caller and (not client or reach(lock, client, string.sub(terms, -1) == 'u') == 'gone') then
+      gone[#gone + 1] = name
+      limit = readTerms(terms or '').limit == lock.limit and lock.limit or limit
+    end
+  end
+  leave(lock, gone)
+  renewLimit(lock, limit)
+  lock.more = lock.more or #entries == MOST_ENTRIES and #gone > 0
+end
+
+-- The sequence of an entry that may have its turn under a hold of the client, or nil.
+local function joins(client, name)
+  return string.sub(name, 1, #client + 1) == client .. ':' and string.match(name, '^[^:]+:(%d+):u?:')
+end
+
+-- Grants the entry at `rank` of the queue. Its plain neighbours of the same client may have their turns under its hold (rule 9).
 -- `behind`: the next entry, nil: none is known.
 local function give(lock, name, behind, rank, client, terms, lease)
+  local sequence, about = string.match(name, '^[^:]+:(%d+):(.*)$')
+  local id = client .. ':' .. sequence
+  if redis.call('HEXISTS', lock.hash, 'h:' .. id) == 1 then
+    -- A script that granted it was stopped before it had left the queue.
+    return
+  end
   local gain = lock.granted[client] or { left = lease }
   lock.granted[client] = gain
-  local sequence, about = string.match(name, '^[^:]+:(%d+):(.*)$')
-  hold(lock, client .. ':' .. sequence, about, terms, lease)
-  gain.token, gain[#gain + 1] = lock.token, sequence
-  local names = { name }
-  if terms.isPlain and joins(client, behind) then
+  gain[#gain + 1] = sequence
+  local kept = 0
+  if terms.isPlain and behind and joins(client, behind) then
     for _, other in ipairs(redis.call('ZRANGE', lock.queue, rank + 1, rank + MOST_TOGETHER - 1)) do
-      local another = joins(client, other)
-      if not another then
+      local neighbour = joins(client, other)
+      if not neighbour then
         break
       end
-      gain[#gain + 1], names[#names + 1] = another, other
+      kept = kept + 1
+      gain[#gain + 1] = neighbour
     end
-    lock.rest = #names - 1
-    lock.token = lock.token + lock.rest
   end
-  return names
+  gain.token = hold(lock, id, about, terms, lease, kept)
 end
 
--- Gives the lock to the head of the line, and on, as long as the head is admitted. Who cannot be reached is skipped (rule 7).
+-- Gives the lock to the head of the queue, and on, as long as the head is admitted. Who cannot be reached is skipped (rule 7).
 -- `caller` learns of its grants by the reply, others by a message.
 local function pass(lock, caller)
-  local rank, looked, size, isBlocked = 0, 0, 2, false
+  local rank, size, isBlocked, names, limit = 0, 2, false, {}, nil
   while not isBlocked and (lock.used == 0 or lock.mode ~= 'write') do
-    local page, leave = redis.call('ZRANGE', lock.queue, rank, rank + size - 1), {}
+    local page = redis.call('ZRANGE', lock.queue, rank, rank + size - 1)
     for i, name in ipairs(page) do
       local client, terms = string.match(name, '^[^:]+'), readTerms(string.match(name, '^[^:]+:%d+:([^:]*)') or '')
-      if not admits(lock, terms) or not mayGrant(lock) then
-        isBlocked = true
-        break
-      end
-      local found = client == caller and 'here' or reach(lock, client, terms)
-      if found == 'deaf' then
-        rank = rank + 1
-      elseif found == 'gone' then
-        leave[#leave + 1] = name
-      else
-        local granted = give(lock, name, page[i + 1], rank + #leave, client, terms, client == caller and LEASE or FIRST_LEASE)
-        for _, one in ipairs(granted) do
-          leave[#leave + 1] = one
+      local found = client == caller and 'here' or reach(lock, client, terms.isUncounted)
+      if found == 'gone' then
+        names[#names + 1] = name
+        limit = terms.limit == lock.limit and lock.limit or limit
+      elseif found == 'here' then
+        if not admits(lock, terms) or not mayGrant(lock) then
+          isBlocked = true
+          break
+        end
+        give(lock, name, page[i + 1], rank + i - 1, client, terms, client == caller and LEASE or FIRST_LEASE)
+        names[#names + 1] = name
+        isBlocked = lock.mode == 'write'
+        if isBlocked then
+          break
         end
       end
     end
-    if #leave > 0 then
-      redis.call('ZREM', lock.queue, unpack(leave))
-      lock.moved = true
-    end
-    looked = looked + #page
+    rank = rank + #page
     if #page < size then
       break
-    elseif looked >= MOST_ENTRIES then
+    elseif rank >= MOST_ENTRIES then
       -- If nothing has left, the next call would see the same.
-      lock.more = not isBlocked and lock.moved
+      lock.more = lock.more or not isBlocked and #names > 0
       break
     end
     size = math.min(2 * size, PAGE)
   end
+  leave(lock, names)
+  renewLimit(lock, limit)
   for client, gain in pairs(lock.granted) do
     if client ~= caller and not gain.isSent then
       gain.isSent = true

@@ -1,18 +1,24 @@
 -- A reply: { the token that was given last, when to ask again (ms; '' never), what this call granted to the caller, answer … }
--- What was granted: `<token> <ms of the lease> <sequence>,…`, '' if nothing was. Exclusive grants have tokens in a row.
+-- When to ask again begins with '!' if the lock is free or not looked at to its end: then also a caller that waits for nothing asks.
+-- What was granted: `<token> <ms of the lease> <sequence>,…`, '' if nothing was. Neighbours have tokens in a row.
 local function reply(lock, client, answers)
   local gain = lock.granted[client]
   local granted = gain and number(gain.token) .. ' ' .. number(gain.left) .. ' ' .. table.concat(gain, ',') or ''
-  local again = ''
+  local again, urgent = math.huge, ''
   if lock.more then
-    again = 0
+    again, urgent = 0, '!'
   elseif lock.mayGrantAt and lock.mayGrantAt > lock.now then
     again = math.min(lock.mayGrantAt - lock.now, WINDOW)
   elseif lock.used > 0 then
     again = math.max(0, lock.ends - lock.now) + 1
-  elseif next(lock.reached) then
-    again = SILENCE
+  end
+  if lock.hasDeaf and again > SILENCE then
+    again, urgent = SILENCE + 1, lock.used == 0 and '!' or ''
   end
   local last = lock.token == 0 and lock.micros or lock.token
-  return { number(last), again == '' and '' or number(math.min(again, 2 ^ 53)), granted, unpack(answers) }
+  local all = { number(last), again == math.huge and '' or urgent .. number(math.min(again, 2 ^ 53)), granted }
+  for _, answer in ipairs(answers) do
+    all[#all + 1] = answer
+  end
+  return all
 end

@@ -1,6 +1,7 @@
--- Who enters the line, and how long it lives.
+-- Who enters the queue, and how long it lives.
 
 local function markAlive(lock, client)
+  lock.touched = true
   if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
     -- Else a lock that is never idle would keep all clients that it has ever seen.
     redis.call('ZREMRANGEBYSCORE', lock.clients, 0, '(' .. number(lock.now))
@@ -8,26 +9,26 @@ local function markAlive(lock, client)
   end
 end
 
--- The three keys of a line live for as long as each other.
-local function keepLine(lock)
+-- The three keys of a queue live for as long as each other.
+local function keepQueue(lock)
   if outlive(lock.queue, 2 * WINDOW) then
     outlive(lock.clients, 2 * WINDOW)
     outlive(lock.hash, 2 * WINDOW)
   end
 end
 
--- Puts a request into the line: behind all others, unless it is there; or into the place of its ticket, also if a late copy of its first
+-- Puts a request into the queue: behind all others, unless it is there; or into the place of its ticket, also if a late copy of its first
 -- command has put it behind that. Returns its ticket if it was put at the end.
 local function enter(lock, client, name, ticket)
-  local last = ticket
+  local place = ticket
   if ticket == '' then
     local score = lock.last or redis.call('ZREVRANGE', lock.queue, 0, 0, 'WITHSCORES')[2]
     lock.last = math.max(lock.micros, score and score + 1 or 0)
-    last = number(lock.last)
+    place = number(lock.last)
   end
   -- The clients come first: if something else is kept under that key, nothing has been written yet.
   markAlive(lock, client)
-  local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', last, name) == 1
-  keepLine(lock)
-  return isNew and ticket == '' and last or nil
+  local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', place, name) == 1
+  keepQueue(lock)
+  return isNew and ticket == '' and place or nil
 end
