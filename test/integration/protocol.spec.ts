@@ -301,7 +301,7 @@ describe('the scripts of the native protocol', () => {
     await holder.acquire(1);
     const all = Array.from({ length: 64 }, (_, i) => i + 1);
     await batch.acquireAll(...all);
-    const ahead = `${Date.now() + 200}000`;
+    const ahead = `${Date.now() + 2_000}000`;
     const [hash] = holder.keys;
     const [format = '', ...rest] = (await redis.hget(hash, 'format'))!.split(' ');
     await redis.hset(hash, 'format', [format, ahead, ...rest.slice(1)].join(' '));

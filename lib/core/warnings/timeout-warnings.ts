@@ -56,7 +56,9 @@ export class TimeoutWarnings {
     const { key, waitTime, blockedBy, code } = error;
     const gone = blockedBy.holder !== undefined && !blockedBy.leaseLeft ? await this.look(key) : undefined;
     const known =
-      gone?.holder === blockedBy.holder ? { ...blockedBy, leaseLeft: gone!.leaseLeft } : blockedBy;
+      gone?.holder !== undefined && gone.holder === blockedBy.holder
+        ? { ...blockedBy, leaseLeft: gone.leaseLeft }
+        : blockedBy;
     const { details } = new LockTimeoutError(key, waitTime, known);
     const more = others === 0 ? '' : ` (and ${others} more since the last such warning)`;
     this.warn(`${code}${more}: ${details}`, { key, label, waitTime, unsaid: others, ...known });

@@ -361,7 +361,6 @@ function answersOf(reports: readonly ProcessReport[]): PeerAnswers {
   return {
     answers: reports.map((report) => [report.clientId, JSON.stringify(report)] as const),
     silent: [],
-    gone: [],
     problems: [],
   };
 }
