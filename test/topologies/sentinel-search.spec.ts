@@ -1,10 +1,11 @@
 import { once } from 'node:events';
+import { jest } from '@jest/globals';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { openConnection, type RedisSource } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { networkTrouble } from '../../lib/stores/redis-client/server/server-failure.js';
-import { startRedisServer, type RedisServer } from '../support/redis.js';
-import { SOON, within } from '../support/waiting.js';
+import { freePort, startRedisServer, type RedisServer } from '../support/redis.js';
+import { eventually, pause, SOON, within } from '../support/waiting.js';
 
 const HOST = '127.0.0.1';
 const NAME = 'lock-primary';
@@ -43,6 +44,32 @@ describe('a client of sentinels', () => {
     searching.disconnect();
     await within(once(searching, 'end'), SOON, 'the end');
     await sentinel.stop();
+  });
+
+  test('prints nothing while sentinels are down, and warns once of each until it is back', async () => {
+    const printed = jest.spyOn(console, 'error').mockImplementation(() => undefined);
+    const sentinel = await FakeSentinel.start(primary.port);
+    const ports = [sentinel.port, await freePort()];
+    const { client: led, sentinels } = openConnection(
+      { name: NAME, sentinels: ports.map((port) => ({ host: HOST, port })) },
+      'commands',
+    );
+    client = led as Redis;
+    const warnings: string[] = [];
+    sentinels!.onWarning = (warning) => void warnings.push(warning);
+    void led.connect().catch(() => undefined);
+    await sentinel.listened;
+    await eventually(() => warnings.length === 1, SOON, 'the warning');
+    await sentinel.stop();
+    await eventually(() => warnings.length === 2, SOON, 'the other warning');
+    // For several attempts to connect: nothing more is said.
+    await pause(2_000);
+    expect(warnings).toEqual([
+      expect.stringContaining(`The sentinel ${HOST}:${ports[1]} does not respond (connect ECONNREFUSED`),
+      expect.stringContaining(`The sentinel ${HOST}:${ports[0]} does not respond (`),
+    ]);
+    expect(printed).not.toHaveBeenCalled();
+    printed.mockRestore();
   });
 
   test('asks the next one where one of them is frozen', async () => {

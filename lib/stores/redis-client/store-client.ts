@@ -60,6 +60,7 @@ export class StoreClient {
     this.retry = new Retry(this.connection);
     const self = { clientId, host, pid: process.pid };
     this.peers = new RedisPeers(self, channels, this.connection, this.retry, this.subscriber, commandTimeout);
+    if (commands.sentinels) commands.sentinels.onWarning = onWarning;
     // Commands may go to another server now than the subscription.
     commands.client.on('ready', () => {
       if (this.subscriber.up) this.subscriber.check(commandTimeout).catch(() => undefined);

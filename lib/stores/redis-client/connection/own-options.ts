@@ -33,9 +33,8 @@ export const OWN_OPTIONS = {
   readOnly: false,
   monitor: false,
   role: 'master',
-  failoverDetector: true,
+  failoverDetector: false,
   sentinelRetryStrategy: reconnectDelay,
-  sentinelReconnectStrategy: reconnectDelay,
   sentinelCommandTimeout: LOOK_UP_TIMEOUT,
 } satisfies RedisOptions;
 

@@ -2,6 +2,7 @@ import { Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../../core/errors/errors.js';
 import { AnyNode } from './any-node.js';
 import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
+import { SentinelWatch } from './sentinel-watch.js';
 
 /** What a connection is for. The native and the redisson store use commands and subscriber. */
 export type RedisRole = 'commands' | 'subscriber' | 'replication';
@@ -17,6 +18,7 @@ export interface RedisConnection {
   readonly client: Redis | Cluster;
   /** The user's ioredis key prefix: ioredis puts it before keys, but not before channels. */
   readonly keyPrefix: string;
+  readonly sentinels?: SentinelWatch;
 }
 
 /**
@@ -37,11 +39,12 @@ export function openConnection(
       limitHandshake(node);
       handleAsking(node);
     });
-  } else {
-    limitHandshake(client as Redis);
-    outliveFailover(client as Redis);
+    return { client, keyPrefix: keyPrefixOf(client) };
   }
-  return { client, keyPrefix: keyPrefixOf(client) };
+  limitHandshake(client as Redis);
+  const behindSentinels = (client as Redis).options.sentinels;
+  const sentinels = behindSentinels && new SentinelWatch(client as Redis);
+  return { client, keyPrefix: keyPrefixOf(client), ...(sentinels && { sentinels }) };
 }
 
 /**
@@ -55,27 +58,6 @@ export function limitHandshake(client: Redis, limit = CONNECT_TIMEOUT): void {
     timer = setTimeout(() => client.disconnect(true), limit).unref();
   });
   for (const event of ['ready', 'close']) client.on(event, () => clearTimeout(timer));
-}
-
-/**
- * Connects a client of sentinels again that ended although nobody closed it. A primary that is replaced closes its connections; ioredis then
- * asks the sentinels for the new one, and still listens to them on behalf of the connection before. What they announce in the meantime stops
- * the search, and the client ends for good (`FailoverDetector.disconnect` of ioredis 5.4 to 6.0).
- */
-function outliveFailover(client: Redis): void {
-  if (!client.options.sentinels) return;
-  let searching = false;
-  let closing = false;
-  client.on('connecting', () => (searching = true));
-  for (const event of ['connect', 'close']) client.on(event, () => (searching = false));
-  client.on('end', () => {
-    if (searching && !closing) client.connect().catch(() => undefined);
-  });
-  const disconnect = client.disconnect.bind(client);
-  client.disconnect = (reconnect = false) => {
-    closing ||= !reconnect;
-    disconnect(reconnect);
-  };
 }
 
 /**
@@ -117,9 +99,9 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
   const isClient = typeof client?.on === 'function' && 'status' in client;
   if (isClient && !made.has(client)) {
     made.add(client);
-    // The lock subscribes again itself. If an attempt of ioredis were refused, its unhandled rejection would end the process. And a frozen
-    // primary does not close its connections: only its sentinels tell that there is another one.
-    if (!client.isCluster) Object.assign(client.options, { autoResubscribe: false, failoverDetector: true });
+    // The lock subscribes again itself. If an attempt of ioredis were refused, its unhandled rejection would end the process. And it
+    // listens to the sentinels itself (`SentinelWatch`).
+    if (!client.isCluster) Object.assign(client.options, { autoResubscribe: false, failoverDetector: false });
     // ioredis would repeat an unanswered WAIT on the next connection. There it proves nothing, and if replicas are missing, it blocks the
     // connection until that one is given up as well.
     if (role === 'replication') Object.assign(client.options, { maxRetriesPerRequest: 0 });
