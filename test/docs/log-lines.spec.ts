@@ -213,6 +213,13 @@ async function warningsAtTheStart(): Promise<void> {
   Date.now = now;
   const replica = await serverWith({ replicaof: `127.0.0.1 ${server.port}` });
   await start({ redis: replica.url });
+  const sentinel = await startRedisServer({
+    args: ['--sentinel'],
+    config: { sentinel: [`monitor page 127.0.0.1 ${server.port} 1`] },
+  });
+  open.push(() => sentinel.stop());
+  const sentinels = [sentinel.port, 1].map((port) => ({ host: '127.0.0.1', port }));
+  await prints(/The sentinel .* does not respond/, () => start({ redis: { name: 'page', sentinels } }));
 }
 
 @Injectable()

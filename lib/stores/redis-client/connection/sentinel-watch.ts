@@ -106,7 +106,7 @@ export class SentinelWatch {
 function aboutSilence(address: string, error: unknown): string {
   return withPage(
     `The sentinel ${address} does not respond (${networkTrouble(error) ?? 'connection failed'}). Locks are served while Redis answers, and ` +
-    'while another sentinel does, this process follows a failover. Check that sentinel, or remove it from `sentinels`.',
+      'while another sentinel does, this process follows a failover. Check that sentinel, or remove it from `sentinels`.',
     'troubleshooting#warnings-at-the-start',
   );
 }
