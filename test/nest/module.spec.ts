@@ -269,7 +269,11 @@ describe('FairLockModule', () => {
       /^The options are a Promise: use .*forRootAsync/,
     ],
     ['an address', 'redis://:secret@redis', /^The options must be an object; they are an address/],
-    ['a number', 3, /^The options must be an object; they are 3\. See nestjs-fair-lock\/docs\/errors\.md#codes\.$/],
+    [
+      'a number',
+      3,
+      /^The options must be an object; they are 3\. See nestjs-fair-lock\/docs\/errors\.md#codes\.$/,
+    ],
     [
       'null',
       null,
