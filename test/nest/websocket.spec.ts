@@ -152,6 +152,7 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
         code: 'WAIT_TIMEOUT',
         message: 'The lock is busy.',
         retryAfter: 1,
+        cause: { pattern: 'busy', data: '' },
       },
     });
   });

@@ -44,7 +44,7 @@ export class FairLockFilter implements ExceptionFilter<FairLockError> {
       case 'rpc':
         return throwError(() => (grpcCallOf(host) ? grpcStatusOf(body) : { status: 'error', ...body }));
       case 'ws':
-        return answerWs(host.switchToWs().getClient(), { status: 'error', ...body });
+        return answerWs(host.switchToWs(), { status: 'error', ...body });
       default:
         // GraphQL takes `message` and `extensions` from what is thrown.
         throw error;
@@ -112,7 +112,10 @@ interface WsClient {
   send(text: string): unknown;
 }
 
-function answerWs(client: WsClient, data: object): void {
+/** As Nest answers its own exceptions: `cause` tells the client which of its messages failed. */
+function answerWs(ws: ReturnType<ArgumentsHost['switchToWs']>, body: object): void {
+  const client = ws.getClient<WsClient>();
+  const data = { ...body, cause: { pattern: ws.getPattern(), data: ws.getData<unknown>() } };
   if (client.readyState === undefined) client.emit('exception', data);
   else client.send(JSON.stringify({ event: 'exception', data }));
 }

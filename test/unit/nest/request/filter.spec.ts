@@ -21,7 +21,7 @@ const host = (type: string, target: object, args: unknown[] = []): ArgumentsHost
     getType: () => type,
     getArgs: () => args,
     switchToHttp: () => ({ getResponse: () => target }),
-    switchToWs: () => ({ getClient: () => target }),
+    switchToWs: () => ({ getClient: () => target, getPattern: () => 'pay', getData: () => args[1] }),
   }) as unknown as ArgumentsHost;
 
 describe('the filter', () => {
@@ -106,8 +106,12 @@ describe('the filter', () => {
 
   test('emits to a client of socket.io', () => {
     const client = { emit: jest.fn(), send: jest.fn() };
-    new FairLockFilter().catch(new LockTimeoutError('x', 0), host('ws', client));
-    expect(client.emit).toHaveBeenCalledWith('exception', expect.objectContaining({ code: 'WAIT_TIMEOUT' }));
+    new FairLockFilter().catch(new LockTimeoutError('x', 0), host('ws', client, [client, { id: 7 }]));
+    const cause = { pattern: 'pay', data: { id: 7 } };
+    expect(client.emit).toHaveBeenCalledWith(
+      'exception',
+      expect.objectContaining({ code: 'WAIT_TIMEOUT', cause }),
+    );
     expect(client.send).not.toHaveBeenCalled();
   });
 });
