@@ -1,3 +1,4 @@
+import { withPage } from '../core/errors/pages.js';
 import { type LockStore } from '../core/port/lock-store.js';
 import { type ResolvedFairLockOptions } from './options.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
@@ -18,6 +19,7 @@ export type StoreFactory = (
 export const createStore: StoreFactory = (options, onWarning) => {
   switch (options.store) {
     case 'memory':
+      if (process.env['NODE_ENV'] === 'production') warnOfMemory();
       return new MemoryLockStore(options.watchdogTimeout);
     case 'redis':
       return new RedisLockStore({
@@ -42,3 +44,15 @@ export const createStore: StoreFactory = (options, onWarning) => {
       });
   }
 };
+
+/** By Node and not by the logger: Node has a switch for each of its warnings. */
+function warnOfMemory(): void {
+  process.emitWarning(
+    withPage(
+      "store: 'memory' with NODE_ENV=production: the locks exclude the calls of this process only, and none of another instance. Use " +
+        "store: 'redis'. If there is only one process, start Node with --disable-warning=FAIRLOCK_MEMORY.",
+      'troubleshooting#warnings-at-the-start',
+    ),
+    { type: 'FairLock', code: 'FAIRLOCK_MEMORY' },
+  );
+}

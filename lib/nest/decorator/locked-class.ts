@@ -37,6 +37,16 @@ export function unlockedOverridesOf(prototype: object | undefined): UnlockedOver
   return found;
 }
 
+/** The properties of an object that hide a locked method of its class, such as arrow functions of a subclass. */
+export function unlockedPropertiesOf(object: object): UnlockedOverride[] {
+  const prototype = prototypeOf(object);
+  if (prototype === undefined || lockedMethodsFrom(prototype).length === 0) return [];
+  return Reflect.ownKeys(object).flatMap((property) => {
+    const overridden = LockedMethod.of(prototype, property);
+    return overridden ? { override: `${prototype.constructor.name}.${String(property)}`, overridden } : [];
+  });
+}
+
 /** Undefined where it has none, or is a proxy that does not tell it. */
 export function prototypeOf(object: object): object | undefined {
   try {

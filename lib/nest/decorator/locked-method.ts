@@ -65,7 +65,7 @@ export class LockedMethod {
     target: object,
     property: string | symbol,
     method: unknown,
-    key: LockedKey | undefined,
+    readonly key: LockedKey | undefined,
     { name = DEFAULT_NAME, returns, onTimeout, ...lockOptions }: FairLockedOptions = {},
   ) {
     if (onTimeout !== undefined && onTimeout !== 'skip' && typeof onTimeout !== 'function') {

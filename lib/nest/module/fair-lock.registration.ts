@@ -10,7 +10,7 @@ import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 import { withPage } from '../../core/errors/pages.js';
 import { type ModulesContainer } from '@nestjs/core';
 import { servicePropertyOf } from '../decorator/locked-method.js';
-import { giveToHandedOut, lockedMethods, unlockedOverrides } from './locked-providers.js';
+import { giveToHandedOut, lockedMethods, sharedNames, unlockedOverrides } from './locked-providers.js';
 import { refuseSharing } from '../../core/options/sharing.js';
 import { type LockStore } from '../../core/port/lock-store.js';
 
@@ -65,8 +65,18 @@ export class FairLockRegistration {
    */
   prepareProviders(modules: ModulesContainer, service: FairLockService): void {
     const property = servicePropertyOf(this.name);
-    for (const { where, shared } of lockedMethods(modules, property)) {
+    const locked = lockedMethods(modules, property);
+    for (const { where, shared } of locked) {
       if (shared && this.store) refuseSharing(this.store, `@FairLocked on ${where}: `);
+    }
+    for (const where of sharedNames(locked)) {
+      this.logger.warn(
+        withPage(
+          `Several classes have a method ${where} with @FairLocked() without a key, which is the name of class and method: they share one ` +
+            'lock, and wait for each other. Give each its own key.',
+          'troubleshooting#warnings-at-the-start',
+        ),
+      );
     }
     giveToHandedOut(modules, property, service);
     for (const { override, overridden } of unlockedOverrides(modules, property)) {

@@ -9,6 +9,7 @@ import {
   prototypeOf,
   type UnlockedOverride,
   unlockedOverridesOf,
+  unlockedPropertiesOf,
 } from '../decorator/locked-class.js';
 
 /**
@@ -82,7 +83,13 @@ function nameOf(token: InjectionToken): string {
 /** The methods of all classes of the application that override a method of this registration without a decorator, each once. */
 export function unlockedOverrides(modules: ModulesContainer, serviceProperty: symbol): UnlockedOverride[] {
   const found = new Map<string, UnlockedOverride>();
-  for (const each of prototypes(modules).flatMap(unlockedOverridesOf)) {
+  const objects = [...modules.values()].flatMap(({ controllers, providers }) =>
+    [...controllers.values(), ...providers.values()]
+      .map(({ instance }): unknown => instance)
+      .filter(isObject),
+  );
+  const all = [...prototypes(modules).flatMap(unlockedOverridesOf), ...objects.flatMap(unlockedPropertiesOf)];
+  for (const each of all) {
     if (each.overridden.serviceProperty === serviceProperty) found.set(each.override, each);
   }
   return [...found.values()];
@@ -93,6 +100,12 @@ export function lockedMethods(modules: ModulesContainer, serviceProperty: symbol
   return prototypes(modules)
     .flatMap(lockedMethodsFrom)
     .filter((each) => each.serviceProperty === serviceProperty);
+}
+
+/** The names of locked methods without a key that several classes of the application have, which so share a lock. */
+export function sharedNames(locked: readonly LockedMethod[]): string[] {
+  const keyless = [...new Set(locked)].filter(({ key }) => key === undefined).map(({ where }) => where);
+  return [...new Set(keyless.filter((where, index) => keyless.indexOf(where) !== index))];
 }
 
 /** Of the classes of all controllers and providers, and of what providers hand out. */

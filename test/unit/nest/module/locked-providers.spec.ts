@@ -1,7 +1,7 @@
 /** Decorated objects that Nest does not make but hands out, and methods that override a locked one without a decorator. */
 import { jest } from '@jest/globals';
 import { OnWorkerEvent } from '@nestjs/bullmq';
-import { Injectable, Logger, Module } from '@nestjs/common';
+import { Injectable, Logger, Module, type Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { FairLocked, FairLockModule, FairLockService, LockConfigurationError } from 'nestjs-fair-lock';
 import { nestWith } from '../nest.js';
@@ -151,6 +151,46 @@ describe('a decorated object that a provider hands out is locked', () => {
   });
 });
 
+describe('two classes of one name, locked without a key,', () => {
+  const named = (): Type => {
+    @Injectable()
+    class Reports {
+      @FairLocked()
+      async build(): Promise<void> {}
+    }
+    return Reports;
+  };
+
+  test('are named once at boot, since they share a lock', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const one = named();
+    const { module } = await nestWith([one, { provide: 'again', useClass: one }, named()]);
+    expect(warn.mock.calls.map(([line]) => line as string)).toEqual([
+      expect.stringMatching(
+        /^Several classes have a method Reports\.build .* they share one lock, and wait for each other\./,
+      ),
+    ]);
+    await module.close();
+    warn.mockRestore();
+  });
+});
+
+test("store: 'memory' in production is warned of at the start, with the switch of Node that silences it", async () => {
+  const { NODE_ENV } = process.env;
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  process.env['NODE_ENV'] = 'production';
+  try {
+    const { module } = await nestWith([]);
+    await module.close();
+  } finally {
+    process.env['NODE_ENV'] = NODE_ENV;
+  }
+  const memory = { type: 'FairLock', code: 'FAIRLOCK_MEMORY' };
+  const ours = warn.mock.calls.filter(([line]) => String(line).includes('--disable-warning=FAIRLOCK_MEMORY'));
+  expect(ours.map(([, how]) => how)).toEqual([memory]);
+  warn.mockRestore();
+});
+
 describe('a method that overrides a locked one without a decorator', () => {
   let warnings: string[];
   beforeEach(() => {
@@ -202,6 +242,16 @@ describe('a method that overrides a locked one without a decorator', () => {
     }).compile();
     await module.init();
     expect(warnings).toEqual([OF_UNLOCKED]);
+    await module.close();
+  });
+
+  test('is named also where it is a property of the object', async () => {
+    @Injectable()
+    class Arrow extends Orders {
+      override pay = async (id: string): Promise<string | undefined> => id;
+    }
+    const { module } = await nestWith([Arrow]);
+    expect(warnings).toEqual([OF_UNLOCKED.replace('Unlocked.pay', 'Arrow.pay')]);
     await module.close();
   });
 
