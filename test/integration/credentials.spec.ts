@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { InProcessClients } from '../support/in-process-client.js';
+import { eventually, SOON } from '../support/waiting.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 
 describe('a server that refuses the credentials', () => {
@@ -32,6 +33,32 @@ describe('a server that refuses the credentials', () => {
       details: expect.stringMatching(/rejects the credentials.*check user name and password/) as unknown,
     });
     expect(JSON.stringify([refused, client.warnings]) + String(refused)).not.toContain('s3cret');
+  });
+
+  test('a function is asked for new ones when they were rotated: requests are served, and locks stay held', async () => {
+    let password = 'first-token';
+    const allow = (...rule: string[]): Promise<unknown> =>
+      admin.call('ACL', 'SETUSER', 'rotating', 'on', '~*', '&*', '+@all', ...rule);
+    await allow(`>${password}`);
+    const { port } = server;
+    let asked = 0;
+    const client = await clients.start(() => {
+      asked += 1;
+      return new Redis({ port, username: 'rotating', password, retryStrategy: () => 50 });
+    });
+    const lock = await client.service.acquire('held');
+    password = 'second-token';
+    await allow('<first-token', `>${password}`);
+    await admin.client('KILL', 'USER', 'rotating');
+    const { service } = client;
+    const served = (): Promise<boolean> =>
+      service.health().then((health) => health.reachable && health.listening);
+    await eventually(served, SOON, 'the new credentials');
+    await (await service.acquire('new')).release();
+    lock.assertHeld();
+    await lock.release();
+    // Once at the start and once more, for each of two connections.
+    expect(asked).toBe(4);
   });
 
   test('until they are right: then requests are served', async () => {

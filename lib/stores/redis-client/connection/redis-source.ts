@@ -2,14 +2,19 @@ import { Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { LockConfigurationError } from '../../../core/errors/errors.js';
 import { AnyNode } from './any-node.js';
 import { CONNECT_TIMEOUT, OWN_CLUSTER_OPTIONS, OWN_OPTIONS } from './own-options.js';
+import { refusedCredentials } from '../server/server-failure.js';
 import { SentinelWatch } from './sentinel-watch.js';
+
+/** Least time between two questions for new credentials, ms. */
+const CREDENTIALS_PAUSE = 1_000;
 
 /** What a connection is for. The native and the redisson store use commands and subscriber. */
 export type RedisRole = 'commands' | 'subscriber' | 'replication';
 
 /**
  * Where Redis is: a URL, ioredis options, an existing client (never quit, never reconfigured: the lock makes its own
- * connections from it), or a function that makes a new client for a role, for credentials that rotate.
+ * connections from it), or a function that makes a new client for a role, for credentials that rotate: it is asked again when the server
+ * refuses them.
  */
 export type RedisSource = string | RedisOptions | Redis | Cluster | ((role: RedisRole) => Redis | Cluster);
 
@@ -42,6 +47,7 @@ export function openConnection(
     return { client, keyPrefix: keyPrefixOf(client) };
   }
   limitHandshake(client as Redis);
+  if (typeof source === 'function') renewCredentials(client as Redis, () => source(role));
   const behindSentinels = (client as Redis).options.sentinels;
   const sentinels = behindSentinels && new SentinelWatch(client as Redis);
   return { client, keyPrefix: keyPrefixOf(client), ...(sentinels && { sentinels }) };
@@ -58,6 +64,28 @@ export function limitHandshake(client: Redis, limit = CONNECT_TIMEOUT): void {
     timer = setTimeout(() => client.disconnect(true), limit).unref();
   });
   for (const event of ['ready', 'close']) client.on(event, () => clearTimeout(timer));
+}
+
+/**
+ * Asks the user's function again when the server refuses the credentials, at most once a second: they may have been rotated. ioredis reads user
+ * and password from the options at each attempt to connect.
+ */
+function renewCredentials(client: Redis, ask: () => Redis | Cluster): void {
+  let askedAt = -Infinity;
+  client.on('error', (error: unknown) => {
+    if (!refusedCredentials(error) || performance.now() - askedAt < CREDENTIALS_PAUSE) return;
+    askedAt = performance.now();
+    try {
+      const fresh = ask();
+      if (fresh.isCluster || made.has(fresh)) return;
+      const { username, password } = (fresh as Redis).options;
+      Object.assign(client.options, { username, password });
+      fresh.on('error', () => undefined);
+      fresh.disconnect();
+    } catch {
+      // The client goes on with the credentials that it has.
+    }
+  });
 }
 
 /**
