@@ -7,10 +7,9 @@ import { MOST_MISSED } from '../redis-client/refusals.js';
 import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
 import { Answers } from './answers.js';
 import type { Beat, Commands, Ending, LockKeys, Times, Usual } from './commands.js';
-import { Hold, Turn, type Told } from './hold.js';
 import { refusal, type Why } from './refusals.js';
 import { readBlocker, type Granted, type Reply } from './reply.js';
-import { Request, type RequestOwner } from './request.js';
+import { Hold, Request, Turn, type RequestOwner, type Told } from './request.js';
 
 /** What the locks of one client need of it. */
 export interface LockClient {

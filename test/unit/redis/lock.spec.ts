@@ -6,7 +6,7 @@ import { CommandFailure } from '../../../lib/stores/redis-client/server/server-f
 import { LockStoreUnavailableError } from '../../../lib/core/errors/errors.js';
 import type { Ask, Asker, Beat, Commands, Ending, Usual } from '../../../lib/stores/redis/commands.js';
 import type { Share } from '../../../lib/core/options/sharing.js';
-import type { Turn } from '../../../lib/stores/redis/hold.js';
+import type { Turn } from '../../../lib/stores/redis/request.js';
 import { Lock } from '../../../lib/stores/redis/lock.js';
 import type { Reply } from '../../../lib/stores/redis/reply.js';
 import { deferred } from '../../support/waiting.js';
