@@ -1,6 +1,6 @@
 /**
  * Which files of lib may import which: no circles, and in each hall no import from a room to a later one. Imports of types count:
- * they cost nothing at run time, but a reader has to follow them. docs/architecture.md has the rooms in a picture.
+ * they cost nothing at run time, but a reader has to follow them. docs/internals/architecture.md has the rooms in a picture.
  */
 
 /** The rooms of each hall, from the ground up: names of folders or files in it. The hall's other files stand on top. */

@@ -14,7 +14,7 @@ export default defineConfig({
   // The index of the search is one file, loaded with the first search.
   vite: { build: { chunkSizeWarningLimit: 2_000 } },
   // The pages are read in the repository and in the package too, where `README.md` is what a folder shows.
-  rewrites: { 'decisions/README.md': 'decisions/index.md' },
+  rewrites: { 'internals/decisions/README.md': 'internals/decisions/index.md' },
   ignoreDeadLinks: [/^\.\/\.\.\/bench\//], // in the repository only, see `nameCode`
   // GitHub's own colours for code, in the variants that have enough contrast.
   markdown: {
@@ -96,9 +96,9 @@ export default defineConfig({
       {
         text: 'For maintainers',
         items: [
-          page('Architecture', '/architecture'),
-          page('Protocol', '/protocol'),
-          page('Decisions', '/decisions/'),
+          page('Architecture', '/internals/architecture'),
+          page('Protocol', '/internals/protocol'),
+          page('Decisions', '/internals/decisions/'),
         ],
       },
     ].map((group) => ({ ...group, items: group.items.filter(exists) })),
@@ -116,7 +116,7 @@ function exists({ link }) {
 }
 
 /**
- * Pages that are packed name those that are not by their path, as in `docs/protocol.md`, since a link would lead nowhere in the package.
+ * Pages that are packed name those that are not by their path, as in `docs/internals/protocol.md`, since a link would lead nowhere in the package.
  * On the site the path is a link.
  */
 function linkNamedPages({ renderer }) {

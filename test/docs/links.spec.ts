@@ -11,7 +11,7 @@ function linksOf(page: string): string[] {
     .filter((link) => !/^(https?:|mailto:)/.test(link));
 }
 
-/** Pages that are named by their path in the repository, as in `docs/protocol.md`. */
+/** Pages that are named by their path in the repository, as in `docs/internals/protocol.md`. */
 const namedPagesOf = (page: string): string[] =>
   [...textOf(page).matchAll(/`((?:docs\/[\w/-]+|\w+\/README|[A-Z]+)\.md)`/g)].map(([, path = '']) => path);
 
@@ -66,11 +66,11 @@ test.each(inMessages)(
 );
 
 /** As `core/engine/acquirer.ts` or `stores/redis/view/`. */
-const paths = [...textOf('docs/architecture.md').matchAll(/`([\w.-]+\/[\w./-]*)`/g)].map(
+const paths = [...textOf('docs/internals/architecture.md').matchAll(/`([\w.-]+\/[\w./-]*)`/g)].map(
   ([, path = '']) => path,
 );
 
-test.each([...new Set(paths)])('docs/architecture.md names %s, which exists', (path) => {
+test.each([...new Set(paths)])('docs/internals/architecture.md names %s, which exists', (path) => {
   expect(['', 'lib', 'lib/stores'].some((base) => existsSync(join(ROOT, base, path)))).toBe(true);
 });
 

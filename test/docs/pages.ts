@@ -7,7 +7,8 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FOLDERS = [
   '',
   'docs/',
-  'docs/decisions/',
+  'docs/internals/',
+  'docs/internals/decisions/',
   'docs/recipes/',
   'docs/migration/',
   'bench/',

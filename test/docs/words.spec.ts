@@ -23,8 +23,7 @@ const PHRASES: readonly (readonly [phrase: RegExp, better: string])[] = [
 ];
 
 /** For maintainers. */
-const NOT_FOR_READERS =
-  /^(docs\/(architecture|protocol|performance|decisions)|test|bench|sample-app|CODE_OF_CONDUCT)/;
+const NOT_FOR_READERS = /^(docs\/(internals|performance)|test|bench|sample-app|CODE_OF_CONDUCT)/;
 
 const sources = execFileSync('git', ['ls-files', 'lib'], { cwd: ROOT, encoding: 'utf8' })
   .split('\n')

@@ -76,7 +76,7 @@ class Client {
   }
 }
 
-/** The rules of docs/protocol.md that the scripts keep. Those that a client keeps are in test/unit/redis/lock.spec.ts. */
+/** The rules of docs/internals/protocol.md that the scripts keep. Those that a client keeps are in test/unit/redis/lock.spec.ts. */
 describe('the scripts of the native protocol', () => {
   let redis: Redis;
   let prefix: string;

@@ -18,7 +18,7 @@ export async function lookForTtls(admin: Redis, lab: Lab): Promise<number> {
   return longest;
 }
 
-/** Records each shared lock whose weight is not that of its holders (docs/protocol.md). */
+/** Records each shared lock whose weight is not that of its holders (docs/internals/protocol.md). */
 export async function lookForWeights(admin: Redis, lab: Lab): Promise<void> {
   for (const name of await keysOf(admin, lab)) {
     const fields: Record<string, string> = await admin.hgetall(name).catch(() => ({})); // it is no hash

@@ -52,7 +52,7 @@ const GRANTED_ANEW = 'Redis has ended the hold under which it had its turn';
 /**
  * One lock as this client sees it: its requests, what Redis holds for them, and the last answers. It does no I/O itself.
  *
- * The machine of docs/protocol.md: what an event does to a request in each state. `move` is the one place where a request changes its
+ * The machine of docs/internals/protocol.md: what an event does to a request in each state. `move` is the one place where a request changes its
  * state, `nextDue` says when something is to be done next.
  */
 export class Lock implements RequestOwner, TimedTask {

@@ -33,7 +33,7 @@ const UNCOUNTED =
   'A process that dies in line is therefore skipped when its livenessWindow has elapsed, not immediately. Connect directly to the ' +
   'primary to avoid this.';
 
-/** The default store: the native protocol on one Redis, Sentinel or Cluster. See docs/protocol.md. */
+/** The default store: the native protocol on one Redis, Sentinel or Cluster. See docs/internals/protocol.md. */
 export class RedisLockStore implements LockStore {
   readonly kind = 'redis';
   readonly fencing = true;

@@ -4,7 +4,7 @@ import type { Wait, WaitLine } from '../../core/port/wait.js';
 import type { Ask } from './commands.js';
 
 /**
- * What a request is doing, as the table in docs/protocol.md says. Only `Lock` moves it, and `move` asserts where it comes from.
+ * What a request is doing, as the table in docs/internals/protocol.md says. Only `Lock` moves it, and `move` asserts where it comes from.
  *
  * - `asking`: its acquire has to be sent at `at` (monotonic); Infinity: it is under way
  * - `waiting`: Redis has told its place in the queue

@@ -24,7 +24,7 @@ interface LockState {
   readonly isScanning: boolean;
 }
 
-/** What the server has of one lock (docs/protocol.md). */
+/** What the server has of one lock (docs/internals/protocol.md). */
 export interface LockData {
   /** Server ms. */
   readonly now: number;
