@@ -1,40 +1,57 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { fragmentsOf } from '../docs/pages.js';
 import { redisUrl } from '../support/redis.js';
 import { Newcomer } from './newcomer.js';
 
 const INSTALL_TIMEOUT = 600_000;
 
-const blocks = fragmentsOf('README.md');
-const [install, example] = blocks;
-const [program, runTwice, output] = blocks.slice(blocks.findIndex(({ file }) => file === 'shop.ts'));
+const [install, example] = fragmentsOf('README.md');
 
-/** What the example leaves out. */
-const LEFT_OUT = `import { Injectable, Module } from '@nestjs/common';
-import { FairLocked, FairLockModule } from 'nestjs-fair-lock';
+const ORDERS = 5;
 
-const paid = new Set<string>();
-const wasPaid = async (order: string): Promise<boolean> => paid.has(order);
-const chargeCard = (_order: string): Promise<void> => new Promise((resolve) => setTimeout(resolve, 100));
-const markAsPaid = async (order: string): Promise<unknown> => paid.add(order);
-`;
-
-/** A customer clicks twice. */
-const TWO_CLICKS = `import { NestFactory } from '@nestjs/core';
-import { AppModule, Payments } from './app.module.js';
+/** Orders of one account, sent by each process without waiting for the one before. */
+const SHOP = `import { NestFactory } from '@nestjs/core';
+import { AppModule, Supplier } from './app.module.js';
 
 async function main(): Promise<void> {
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
-  const payments = app.get(Payments);
-  console.log(await Promise.all([payments.pay('42'), payments.pay('42')]));
+  const supplier = app.get(Supplier);
+  const orders = Array.from({ length: ${ORDERS} }, () => supplier.order('acme', 'lamp'));
+  for (const answer of await Promise.all(orders)) console.log(answer);
   await app.close();
 }
 void main();
 `;
+
+/** The supplier of the example: it rejects an order for an account while it is still working on another. */
+class StrictSupplier {
+  private readonly busy = new Set<string>();
+  private readonly server = createServer((request, response) => {
+    const account = request.url ?? '';
+    if (this.busy.has(account)) return void response.end('rejected');
+    this.busy.add(account);
+    setTimeout(() => {
+      this.busy.delete(account);
+      response.end('accepted');
+    }, 100);
+  });
+
+  async open(): Promise<string> {
+    this.server.listen(0, '127.0.0.1');
+    await once(this.server, 'listening');
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.server.close();
+  }
+}
 
 describe.each([
   { nest: '11', type: 'commonjs' },
@@ -42,31 +59,32 @@ describe.each([
 ] as const)('a reader of README with Nest $nest, "type": "$type" and no Redis on the PATH', (starter) => {
   const programs = mkdtempSync(join(tmpdir(), 'fair-lock-path-'));
   const newcomer = new Newcomer(starter, { ...process.env, PATH: programs, REDIS_URL: redisUrl() });
+  const supplier = new StrictSupplier();
   beforeAll(async () => {
     for (const name of ['node', 'npm', 'sh', 'bash']) symlinkSync(pathOf(name), join(programs, name));
-    const redis = new Redis(redisUrl());
-    await redis.del('receipt:42');
-    await redis.quit();
     await newcomer.createApplication();
   }, INSTALL_TIMEOUT);
   afterAll(async () => {
+    supplier.close();
     await newcomer.leave();
     rmSync(programs, { recursive: true });
   });
 
   test(
-    'installs it, sees the first example charge a card once, and the program print in two processes what README says',
+    'installs it, and two processes of the example send one order at a time to a supplier that rejects a second one',
     async () => {
+      const address = await supplier.open();
       await newcomer.run(install!.text);
       newcomer.write(
         'src/app.module.ts',
-        LEFT_OUT + example!.text.replace('redis://localhost:6379', redisUrl()),
+        example!.text
+          .replace('redis://localhost:6379', redisUrl())
+          .replace('https://supplier.example', address),
       );
-      newcomer.write('src/clicks.ts', TWO_CLICKS);
-      newcomer.write(`src/${program!.file}`, program!.text);
-      const printed = await newcomer.run(runTwice!.text);
-      expect(printed.replace(/^[^]*?(?=order)/, '')).toBe(output!.text); // without npm's lines
-      expect(await newcomer.run('node dist/clicks.js\n')).toBe("[ 'charged', 'already paid' ]\n");
+      newcomer.write('src/shop.ts', SHOP);
+      await newcomer.run('npm run build\n');
+      const printed = await newcomer.run('node dist/shop.js & node dist/shop.js; wait\n');
+      expect(printed).toBe('accepted\n'.repeat(2 * ORDERS));
     },
     INSTALL_TIMEOUT,
   );

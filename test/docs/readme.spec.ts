@@ -1,3 +1,7 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fragmentsOf, textOf } from './pages.js';
 
 const README = textOf('README.md');
@@ -13,13 +17,39 @@ test('the figures of what it costs stand together in a section of docs/performan
   expect(before + after).not.toMatch(/\d (?:µs|%|×|requests)/); // where this test would not see it
 });
 
-test('the gate runs the commands of "Try it" and "Test it" on a clean checkout', () => {
+test('the gate runs the two commands of README on a clean checkout', () => {
   const gate = textOf('.ci/run');
   const commands = fragmentsOf('README.md').filter(({ text }) => text.startsWith('npm ci'));
   expect(commands).toHaveLength(2);
   for (const command of commands.flatMap(({ text }) => text.trim().split(' && '))) {
     expect(gate).toMatch(new RegExp(`'${command}( -- .*)?'`));
   }
+});
+
+test('README has at most 120 lines', () => expect(README.trim().split('\n').length).toBeLessThanOrEqual(120));
+
+test.each([
+  [{}, false],
+  [{ repository: 'github:a/b' }, false],
+  [{ homepage: 'https://a.example' }, false],
+  [{ repository: 'github:a/b', homepage: 'https://a.example' }, true],
+])('npm publishes a package with %j: %s', (links, published) => {
+  const folder = mkdtempSync(join(tmpdir(), 'fair-lock-publish-'));
+  const { scripts } = JSON.parse(textOf('package.json')) as { scripts: { prepublishOnly: string } };
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({
+      ...{ name: 'publish-me', version: '1.0.0', type: 'module', ...links },
+      scripts: { prepublishOnly: scripts.prepublishOnly },
+    }),
+  );
+  const { status, stderr } = spawnSync('npm', ['publish', '--dry-run', '--offline', '--access', 'public'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  rmSync(folder, { recursive: true });
+  expect(status === 0).toBe(published);
+  expect(stderr.includes('Set repository and homepage in package.json')).toBe(!published);
 });
 
 /** Numbers, without those that are a part of a date, a version or a path. */
