@@ -148,7 +148,7 @@ export class RedisLockStore implements LockStore {
     for (let last = Infinity; ;) {
       const inspection = await this.look(keys, asked === undefined);
       const holds = inspection ? namesOfHolds(key, inspection, asked) : [{ name: '', number: 0 }];
-      if (last === Infinity) last = Math.max(...holds.map(({ number }) => number));
+      if (last === Infinity && inspection) last = Number(inspection[9]);
       const ids = holds.filter(({ number }) => number <= last).map((hold) => hold.name);
       if (ids.length === 0) break;
       const reply = await this.client.answer(() => this.commands.force(keys, ids, token));

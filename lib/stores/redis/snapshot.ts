@@ -17,6 +17,7 @@ export type RawInspection = readonly [
   clients: readonly string[],
   /** channel, how many listen, … */
   listeners: readonly (string | number)[],
+  token: string,
 ];
 
 interface Held extends LockHolder {

@@ -4,7 +4,7 @@
 -- ARGV  [1] how many holders and waiters to name
 -- Returns { time in ms, mode ('' if nothing is held), used, limit ('' if none), { field, value … } of the holds, how many wait,
 --       { name, ticket … } of those in the queue, { client, until when it counts as alive … },
---       { channel, how many listen … } of the first holders that Redis can count }
+--       { channel, how many listen … } of the first holders that Redis can count, the token that was given last }
 -- Errors FORMAT, PROTOCOL
 --- include: lock
 --- include: terms
@@ -31,4 +31,5 @@ return {
   redis.call('ZRANGE', lock.queue, 0, most - 1, 'WITHSCORES'),
   redis.call('ZRANGE', lock.clients, 0, most - 1, 'WITHSCORES'),
   listeners.err and {} or listeners,
+  number(lock.token),
 }

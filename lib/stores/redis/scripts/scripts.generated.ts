@@ -789,6 +789,7 @@ redis.call('ZCARD', lock.queue),
 redis.call('ZRANGE', lock.queue, 0, most - 1, 'WITHSCORES'),
 redis.call('ZRANGE', lock.clients, 0, most - 1, 'WITHSCORES'),
 listeners.err and {} or listeners,
+number(lock.token),
 }`] as const;
 
 export const primary = ['primary', numberPart1, strictPart1, `local marker, time = KEYS[1], redis.call('TIME')
