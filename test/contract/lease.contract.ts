@@ -57,6 +57,32 @@ export function describeLease(bench: Bench): void {
     await grant.release();
   });
 
+  test.each([
+    ['shorter', LEASE],
+    ['longer', 60_000],
+  ])(
+    'a lease that is fixed while it is held counts from then, %s than before: inspect shows it, and it is renewed no more',
+    async (_, leaseTime) => {
+      const key = bench.key();
+      const holder = await bench.hold(0, key);
+      const next = await bench.askInLine(1, key);
+      await holder.fix(leaseTime);
+      const { leaseLeft } = (await bench.client(1).inspect(key)).holder!;
+      expect(leaseLeft).toBeLessThanOrEqual(leaseTime);
+      expect(leaseLeft).toBeGreaterThan(leaseTime - SOON);
+      if (leaseTime > LEASE) {
+        await holder.release();
+      } else {
+        const events: string[] = [];
+        holder.lease.onLost(() => events.push('lost'));
+        await next.granted();
+        events.push('next granted');
+        expect(events).toEqual(['lost', 'next granted']);
+      }
+      await (await next.granted()).release();
+    },
+  );
+
   test('a fixed lease that is given back in time is not lost, and does not end the grant of the next', async () => {
     const key = bench.key();
     const first = await bench.hold(0, key, { leaseTime: LONG_LEASE });

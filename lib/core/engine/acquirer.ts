@@ -37,14 +37,21 @@ export class Acquirer {
   /** Takes all keys or none: if one key cannot be had, the holds taken so far are released. */
   private async takeAll(keys: Exclude<LockKeys, string>, call: Call): Promise<readonly Hold[]> {
     const taken: Hold[] = [];
-    call.taken = taken;
     try {
       const targets = lockOrder(keys, (name) => this.store.encode(name), call.options.share);
       if (targets.some(({ share }) => share)) refuseSharing(this.store);
+      const { leaseTime } = call.options;
+      if (targets.length > 1) call.taken = taken;
       for (const target of targets) taken.push(await this.acquire(target, call));
       // A hold may have been lost while the flow waited for the next key.
       for (const hold of taken) refuseIfLost(hold);
-      for (const hold of taken) if (hold === hold.outermost) hold.limit(true);
+      const own = taken.filter((hold) => hold === hold.outermost);
+      // Until now their leases were renewed: that of the first would run down while the call waited for the last.
+      if (leaseTime !== undefined && targets.length > 1) {
+        await detached(() => Promise.all(own.map(({ grant }) => grant.fix(leaseTime))));
+        for (const hold of taken) refuseIfLost(hold);
+      }
+      for (const hold of own) hold.limit();
     } catch (error) {
       await endInReverse(taken);
       throw error;
@@ -94,8 +101,9 @@ export class Acquirer {
     this.assertMayWait(key, call);
     const { leaseTime, holdAtLeast, maxQueue, label } = call.options;
     const waitTime = Math.max(0, call.deadline - performance.now());
-    const lease = call.taken ? undefined : leaseTime;
-    const alone = holdAtLeast > 0;
+    const isFixedLater = call.taken !== undefined && leaseTime !== undefined;
+    const lease = isFixedLater ? undefined : leaseTime;
+    const alone = holdAtLeast > 0 || isFixedLater;
     const wait = new Wait({ key, waitTime, leaseTime: lease, alone, maxQueue, share, label }, call);
     this.waits.begin(call, wait);
     let grant: Grant;
@@ -117,7 +125,7 @@ export class Acquirer {
       emit({ type: 'granted', key, lock: call.options.lock, token: grant.token });
     }
     const hold = this.holds.begin(wait, grant, encoded, call.options);
-    if (!call.taken) hold.limit(false);
+    if (!call.taken) hold.limit();
     return hold;
   }
 

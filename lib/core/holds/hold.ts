@@ -66,8 +66,6 @@ export class Hold implements Linked<Hold>, TimedTask {
   keep: number | undefined;
   timerEntry: TimerEntry | undefined;
   private isPastMaxHold = false;
-  /** Its lease was renewed at first and ends at a bound now, of which the store does not know. */
-  private isBounded = false;
   /** The lines of requests that wait to nest in one of its holds. */
   private lines: Set<WaitingLine<Hold | undefined>> | undefined;
 
@@ -117,31 +115,17 @@ export class Hold implements Linked<Hold>, TimedTask {
     return parent === other;
   }
 
-  /**
-   * All keys of its call are held: `maxHold` counts from now, and so does `leaseTime` if the call took several keys. Until now their leases were
-   * renewed, since the first would otherwise run down while the call waited for the last.
-   */
-  limit(several: boolean): void {
-    const { maxHold, leaseTime = Infinity } = this.options;
-    const { lease } = this.grant;
-    const bound = several ? leaseTime : Infinity;
-    const most = Math.min(maxHold, bound);
-    if (most === Infinity || lease.lostError) return;
-    this.isBounded = bound < Infinity;
-    if (this.isBounded) lease.limit(bound);
-    this.keeper.timers.schedule(this, performance.now() + most);
+  /** All keys of its call are held: `maxHold` counts from now. */
+  limit(): void {
+    const { maxHold } = this.options;
+    if (maxHold === Infinity || this.grant.lease.lostError) return;
+    this.keeper.timers.schedule(this, performance.now() + maxHold);
   }
 
-  /** `maxHold` has elapsed: stops renewing, so that a hung section cannot hold forever. Or the bound of its lease has. */
+  /** `maxHold` has elapsed: stops renewing, so that a hung section cannot hold forever. */
   onDue(): void {
-    const { maxHold, leaseTime = Infinity } = this.options;
+    const { maxHold } = this.options;
     const { lease } = this.grant;
-    if (this.isBounded && leaseTime <= maxHold) {
-      const left = lease.remaining();
-      // Looking at the state notices the loss.
-      if (lease.state !== 'lost') this.keeper.timers.schedule(this, performance.now() + left);
-      return;
-    }
     this.isPastMaxHold = true;
     const why = `it was held for longer than maxHold (${maxHold} ms)`;
     lease.stopRenewing(why);
@@ -154,7 +138,6 @@ export class Hold implements Linked<Hold>, TimedTask {
     this.keeper.timers.cancel(this);
     for (const line of this.lines ?? []) line.fail(error);
     this.keeper.warnOf(this, `${error.code}: ${error.details}`);
-    if (this.isBounded) void this.release();
   }
 
   /** Gives the grant back to the store. */

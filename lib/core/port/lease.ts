@@ -83,6 +83,14 @@ export class Lease {
     this.bound = { since: now(), left };
   }
 
+  /** It ends `left` ms from `since` (margin taken off), earlier or later than before. Never revives what is lost. */
+  fix(since: Instant, left: number): void {
+    if (this.state === 'lost' || !this.active) return;
+    this.since = since;
+    this.left = left;
+    this.current = 'held';
+  }
+
   /** It is not renewed: `why` completes "The lock … was lost: …" when it expires. */
   endsBecause(why: string): void {
     this.ending = why;

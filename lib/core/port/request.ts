@@ -12,7 +12,7 @@ export interface LockRequest {
   readonly maxQueue: number;
   /** With whom it may hold the lock at the same time. Absent: it holds the lock alone; a plain lock, or a writer. */
   readonly share?: Share | undefined;
-  /** The lock may be kept after the hold (`Grant.release`), so it does not share its grant with other requests. Absent: false. */
+  /** The lock may be kept after the hold (`Grant.release`), or have its lease fixed (`Grant.fix`): it shares its grant with no other request. Absent: false. */
   readonly alone?: boolean;
   /** Name of the caller, for display: `OrdersService.pay`. At most 128 characters are kept. */
   readonly label: string;
@@ -30,6 +30,13 @@ export interface Grant {
   readonly lease: Lease;
   /** Milliseconds between joining the line and the grant. */
   readonly waited: number;
+  /**
+   * It has a fixed lease of `leaseTime` ms from now on, as if it had been asked for with it, and is not renewed any more. Resolves when the
+   * store has noted that; a grant that has ended meanwhile is lost.
+   *
+   * @throws LockStoreUnavailableError, LockNotReplicatedError
+   */
+  fix(leaseTime: number): Promise<void>;
   /**
    * Gives the lock to the next in line; with `keep`, a number of ms, not before that time has elapsed, counted from the grant by the
    * store's clock. A lost grant is not kept. Idempotent, never rejects: a server that cannot be reached is retried in the

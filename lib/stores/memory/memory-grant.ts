@@ -51,7 +51,7 @@ export class MemoryGrant implements Grant, TimedTask {
     private readonly request: LockRequest,
     readonly waited: number,
     private readonly onRelease: (grant: MemoryGrant, keptUntil: number) => void,
-    renewing: Renewing,
+    private readonly renewing: Renewing,
   ) {
     this.key = request.key;
     this.share = request.share;
@@ -89,6 +89,13 @@ export class MemoryGrant implements Grant, TimedTask {
   onDue(): void {
     const { leaseTime } = this.request;
     this.lease.lose(leaseTime === undefined ? 'its lease expired' : `its lease of ${leaseTime} ms expired`);
+  }
+
+  fix(leaseTime: number): Promise<void> {
+    this.due = performance.now() + leaseTime;
+    this.lease.fix(now(), leaseTime);
+    this.renewing.stopped(this);
+    return Promise.resolve();
   }
 
   release(keep = 0): Promise<void> {

@@ -72,7 +72,7 @@ export interface Beat {
   readonly keys: LockKeys;
   readonly held: readonly {
     readonly id: string;
-    readonly lease: number | '';
+    readonly lease: number | string;
     readonly present: string;
   }[];
   readonly waiting: readonly string[];
@@ -195,6 +195,16 @@ export class Commands {
     const { heartbeat } = this.scripts;
     const sent = via ? via.run(heartbeat, keys, words) : this.together.join(heartbeat, keys, () => words);
     return readReply(await sent, sentAt);
+  }
+
+  /**
+   * As `heartbeat`, repeated until it is answered or one command timeout has passed.
+   *
+   * @throws CommandFailure
+   */
+  fix(client: string, beat: Beat): Promise<Reply> {
+    const until = performance.now() + this.times.commandTimeout;
+    return this.usual.retry.until(() => this.heartbeat(client, beat), until);
   }
 
   /** @throws CommandFailure */

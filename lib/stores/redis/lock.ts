@@ -9,7 +9,7 @@ import { Answers } from './answers.js';
 import type { Beat, Commands, Ending, LockKeys, Times, Usual } from './commands.js';
 import { refusal, type Why } from './refusals.js';
 import { readBlocker, type Granted, type Reply } from './reply.js';
-import { Hold, Request, Turn, type RequestOwner, type Told } from './request.js';
+import { Hold, Request, Turn, type RequestOwner, type Told, type TurnOwner } from './request.js';
 
 /** What the locks of one client need of it. */
 export interface LockClient {
@@ -23,6 +23,12 @@ export interface LockClient {
   ask(lock: Lock): void;
   /** Sends the next heartbeat of the lock. */
   beat(lock: Lock): void;
+  /**
+   * Sends a heartbeat that fixes the lease of a hold; repeated for one command timeout.
+   *
+   * @throws the error that a caller sees
+   */
+  fix(key: string, beat: Beat): Promise<Reply>;
   /** A message did not come that should have. */
   missedMessage(): void;
 }
@@ -55,7 +61,7 @@ const GRANTED_ANEW = 'Redis has ended the hold under which it had its turn';
  * The machine of docs/internals/protocol.md: what an event does to a request in each state. `move` is the one place where a request changes its
  * state, `nextDue` says when something is to be done next.
  */
-export class Lock implements RequestOwner, TimedTask {
+export class Lock implements RequestOwner, TurnOwner, TimedTask {
   timerEntry: TimerEntry | undefined;
   /** All that are not over, by sequence; those of which Redis told last stand behind. */
   readonly requests = new Map<number, Request>();
@@ -344,7 +350,7 @@ export class Lock implements RequestOwner, TimedTask {
 
   private begin(hold: Hold, request: Request, token: number, remaining: number): void {
     const lease = new Lease(request.key, hold.told.since, hold.validity(this.client.times.lease));
-    const turn = new Turn(request, hold, token, lease, (ended, keep) => this.release(ended, keep));
+    const turn = new Turn(request, hold, token, lease, this);
     lease.onLost(() => this.ranOut(turn));
     lease.onRenewingStopped(() => void (hold.isStopped = true));
     hold.turn = turn;
@@ -370,7 +376,7 @@ export class Lock implements RequestOwner, TimedTask {
   // ---- the end of a hold -------------------------------------------------------------------------------------------
 
   /** The section of a turn has ended. A lost grant is not kept. */
-  private release(turn: Turn, keep: number | undefined): Promise<void> {
+  release(turn: Turn, keep: number | undefined): Promise<void> {
     const { request, hold } = turn;
     const isKept = turn.lease.end();
     const isHead = request === hold.head;
@@ -387,7 +393,7 @@ export class Lock implements RequestOwner, TimedTask {
     const kept = { how: 'keep', value: Math.ceil((keep ?? 0) + hold.waitedForTurn) } as const;
     const released = this.done(
       isKept && keep !== undefined ? { ...ending, ...kept } : ending,
-      hold.head.leaseTime,
+      hold.leaseTime,
     );
     this.plan();
     return released;
@@ -595,10 +601,29 @@ export class Lock implements RequestOwner, TimedTask {
     const { lease } = this.client.times;
     hold.told = told;
     hold.isConfirmed = true;
-    hold.renewAt = hold.head.leaseTime === undefined ? told.since.monotonic + lease / 3 : Infinity;
+    hold.renewAt = hold.leaseTime === undefined ? told.since.monotonic + lease / 3 : Infinity;
     if (!hold.turn) return this.enter(hold);
     if (hold.turn === named) hold.tellAt = Infinity;
     hold.turn.lease.renew(told.since, hold.validity(lease));
+  }
+
+  /** The hold of a turn, which has no neighbours, gets a fixed lease from now on. See `Grant.fix`. */
+  async fix({ request, hold, lease }: Turn, leaseTime: number): Promise<void> {
+    this.underWay += 1;
+    try {
+      const held = [{ id: hold.id, lease: `=${leaseTime}`, present: '' }];
+      const reply = await this.client.fix(request.key, { keys: this.keys, held, waiting: [] });
+      this.note(reply, false);
+      if (!this.holds.has(hold)) return;
+      if (reply.answers[0]?.[0] !== 'held') return this.lose(hold, GONE);
+      hold.leaseTime = leaseTime;
+      hold.told = { since: reply.sentAt, left: leaseTime };
+      hold.renewAt = Infinity;
+      lease.fix(reply.sentAt, hold.validity(this.client.times.lease));
+      this.endsAt = -Infinity;
+    } finally {
+      this.ended();
+    }
   }
 
   /** The leases are uncertain, and the next heartbeat follows soon. */

@@ -10,7 +10,7 @@ import type { Beat, Commands, LockKeys, Times } from './commands.js';
 import { Lock, type LockClient } from './lock.js';
 import { encodeName } from './names.js';
 import type { Replicas, Replicated } from './replicas.js';
-import { readMessage } from './reply.js';
+import { readMessage, type Reply } from './reply.js';
 import { termsOf } from './terms.js';
 
 /** After a heartbeat that Redis will go on to refuse, the next follows in this many ms. */
@@ -90,6 +90,22 @@ export class Locks implements LockClient {
 
   missedMessage(): void {
     this.parts.missedMessage();
+  }
+
+  async fix(key: string, beat: Beat): Promise<Reply> {
+    const { replicas } = this.parts;
+    let outcome: Replicated & { answer: Reply };
+    try {
+      if (!replicas) return await this.commands.fix(this.id, beat);
+      outcome = await replicas.confirm(
+        (runner) => this.commands.heartbeat(this.id, beat, runner),
+        performance.now() + replicas.grantTimeout,
+      );
+    } catch (error) {
+      throw toCommandFailure(error).error;
+    }
+    if (!outcome.enough) throw replicas.failureOf(key, outcome);
+    return outcome.answer;
   }
 
   message(text: string): void {

@@ -131,8 +131,11 @@ export interface Told {
   readonly isMessage?: boolean;
 }
 
-/** Ends a turn: see `Grant.release`. */
-export type Release = (turn: Turn, keep: number | undefined) => Promise<void>;
+/** What a turn does not decide itself: see `Grant`. */
+export interface TurnOwner {
+  release(turn: Turn, keep: number | undefined): Promise<void>;
+  fix(turn: Turn, leaseTime: number): Promise<void>;
+}
 
 /** What Redis holds for this client under the id of one request, its head. The head's neighbours may have their turns under it (rule 9). */
 export class Hold {
@@ -148,6 +151,8 @@ export class Hold {
   isConfirmed = false;
   /** Whether heartbeats only ask for its lease and do not renew it; then nobody else has a turn. */
   isStopped = false;
+  /** If it is fixed, ms. */
+  leaseTime: number | undefined;
   /** Since when (monotonic) it is held. */
   private readonly grantedAt = performance.now();
   private next = 0;
@@ -159,7 +164,9 @@ export class Hold {
     /** Its lease, as a command confirmed it last. */
     public told: Told,
     private readonly neighbours: readonly (Request | undefined)[],
-  ) {}
+  ) {
+    this.leaseTime = head.leaseTime;
+  }
 
   /** Under which Redis has it. */
   get id(): string {
@@ -168,7 +175,7 @@ export class Hold {
 
   /** The ms of `left` for which the client may rely on it. */
   validity(usual: number, left = this.told.left): number {
-    return left - safetyMargin(this.head.leaseTime ?? usual, left);
+    return left - safetyMargin(this.leaseTime ?? usual, left);
   }
 
   /** The next neighbour that still waits, with its token; undefined if there is none. */
@@ -208,7 +215,7 @@ export class Turn implements Grant {
     readonly hold: Hold,
     readonly number: number,
     readonly lease: Lease,
-    private readonly end: Release,
+    private readonly owner: TurnOwner,
   ) {
     this.waited = request.wait.waited;
   }
@@ -222,6 +229,10 @@ export class Turn implements Grant {
   }
 
   release(keep?: number): Promise<void> {
-    return (this.released ??= this.end(this, keep));
+    return (this.released ??= this.owner.release(this, keep));
+  }
+
+  fix(leaseTime: number): Promise<void> {
+    return this.owner.fix(this, leaseTime);
   }
 }

@@ -7,6 +7,8 @@ import type { Client } from './client.js';
 import type { WireRequest } from './commands.js';
 import type { LineKeys } from './keys.js';
 
+const GONE = 'Redis no longer has this grant (it was released by force, or the data was lost)';
+
 /** What a grant needs of its lock. */
 interface HeldLock {
   readonly keys: LineKeys;
@@ -71,6 +73,21 @@ export class RedissonGrant implements Grant, TimedTask {
     return (this.released ??= new Promise((resolve) => this.end(keep, resolve)));
   }
 
+  async fix(leaseTime: number): Promise<void> {
+    this.renewed = false;
+    try {
+      const { renewed, sentAt } = await this.client.commands.renew(this.lock.keys, {
+        id: this.request.id,
+        leaseTime,
+      });
+      if (renewed) this.lease.fix(sentAt, leaseTime - safetyMargin(leaseTime));
+      else this.lease.lose(GONE);
+    } catch (error) {
+      throw toCommandFailure(error).error;
+    }
+    this.schedule();
+  }
+
   private async renew(): Promise<void> {
     const { lease, request, client } = this;
     this.renewing = true;
@@ -78,7 +95,7 @@ export class RedissonGrant implements Grant, TimedTask {
     try {
       const { renewed, sentAt } = await client.commands.renew(this.lock.keys, request);
       if (renewed) lease.renew(sentAt, request.leaseTime - safetyMargin(request.leaseTime));
-      else lease.lose('Redis no longer has this grant (it was released by force, or the data was lost)');
+      else lease.lose(GONE);
     } catch (error) {
       lease.suspect();
       this.nextRenewal = Math.min(this.nextRenewal, performance.now() + toCommandFailure(error).retryAfter);

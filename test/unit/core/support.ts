@@ -31,6 +31,7 @@ export class RecordingStore extends MemoryLockStore {
       token: grant.token,
       lease: grant.lease,
       waited: grant.waited,
+      fix: (leaseTime) => grant.fix(leaseTime),
       release: (keep) => {
         this.log.push(`release ${key}`);
         if (keep !== undefined) this.kept.push([key, keep]);

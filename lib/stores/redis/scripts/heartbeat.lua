@@ -3,7 +3,7 @@
 --
 -- KEYS  [1] hash  [2] queue  [3] clients; for several locks, see includes/several.lua
 -- ARGV  [1] client  [2] how many it holds
---       for each hold: id, ms of its lease ('': LEASE, or what is left of a fixed one), and who has its turn under it now, as token and
+--       for each hold: id, ms of its lease ('': LEASE, or what is left of a fixed one; '=' and ms: it is fixed from now on), and who has its turn under it now, as token and
 --       name ('': as before)
 --       for each that waits: its name
 -- Returns a reply (includes/reply.lua) with an answer for each hold and each that waits:
@@ -21,7 +21,7 @@ redis.call('HDEL', KEYS[1], '')
 --- include: pass
 --- include: reply
 --- include: several
--- Renews a hold, for `lease` ms: nil, for LEASE ms unless its lease is fixed; 0, not at all.
+-- Renews a hold, for `lease` ms: '', for LEASE ms unless its lease is fixed; 0, not at all.
 local function renew(lock, id, lease, present)
   local value = redis.call('HGET', lock.hash, 'h:' .. id)
   if not value then
@@ -32,7 +32,13 @@ local function renew(lock, id, lease, present)
   if name then
     value = number(was.ends) .. ' ' .. token .. ' ' .. string.match(name, '^[^:]+:%d+:(.*)$')
   end
-  lease = lease or was.terms.fixed and 0 or LEASE
+  local fixed = string.match(lease, '^=(%d+)$')
+  if fixed then
+    setHold(lock, id, lock.now + fixed, string.gsub(string.match(value, '^%d+ (.*)$'), '^(%d+ [^:]-)(a?u?):', '%1f' .. fixed .. '%2:'))
+    endFirst(lock, math.min(lock.ends, lock.now + fixed))
+    return 'held ' .. fixed .. ' ' .. number(was.token)
+  end
+  lease = tonumber(lease) or was.terms.fixed and 0 or LEASE
   if lease == 0 and not name then
     return describeHeld(lock, value)
   end
@@ -61,7 +67,7 @@ local function beat(first, values)
   expire(lock)
   local answers, late = {}, {}
   for i = 3, last, 3 do
-    answers[#answers + 1] = renew(lock, values[i], tonumber(values[i + 1]), values[i + 2])
+    answers[#answers + 1] = renew(lock, values[i], values[i + 1], values[i + 2])
   end
   if last < #values then
     markAlive(lock, client)

@@ -720,7 +720,13 @@ local token, name = string.match(present, '^(%d+) (.*)$')
 if name then
 value = number(was.ends) .. ' ' .. token .. ' ' .. string.match(name, '^[^:]+:%d+:(.*)$')
 end
-lease = lease or was.terms.fixed and 0 or LEASE
+local fixed = string.match(lease, '^=(%d+)$')
+if fixed then
+setHold(lock, id, lock.now + fixed, string.gsub(string.match(value, '^%d+ (.*)$'), '^(%d+ [^:]-)(a?u?):', '%1f' .. fixed .. '%2:'))
+endFirst(lock, math.min(lock.ends, lock.now + fixed))
+return 'held ' .. fixed .. ' ' .. number(was.token)
+end
+lease = tonumber(lease) or was.terms.fixed and 0 or LEASE
 if lease == 0 and not name then
 return describeHeld(lock, value)
 end
@@ -745,7 +751,7 @@ end
 expire(lock)
 local answers, late = {}, {}
 for i = 3, last, 3 do
-answers[#answers + 1] = renew(lock, values[i], tonumber(values[i + 1]), values[i + 2])
+answers[#answers + 1] = renew(lock, values[i], values[i + 1], values[i + 2])
 end
 if last < #values then
 markAlive(lock, client)
