@@ -6,6 +6,11 @@ export const CONNECT_TIMEOUT = 5_000;
 export const DISCONNECT_TIMEOUT = 50;
 /** How long a sentinel, or a node that is asked for the slot map, may take to answer, ms. */
 export const LOOK_UP_TIMEOUT = 1_000;
+/**
+ * After how long without traffic the kernel probes a connection, ms. A NAT or a balancer forgets idle ones after minutes, without a sign; the
+ * default of the kernel is two hours.
+ */
+const KEEP_ALIVE = 30_000;
 /** How often a command is redirected to another node before it fails; then the lock repeats it within its own deadlines. */
 const MAX_REDIRECTIONS = 5;
 /** Pause before ioredis repeats a command whose keys are being moved to another node, ms. */
@@ -23,6 +28,7 @@ export const OWN_OPTIONS = {
   autoResubscribe: false,
   connectTimeout: CONNECT_TIMEOUT,
   disconnectTimeout: DISCONNECT_TIMEOUT,
+  keepAlive: KEEP_ALIVE,
   commandTimeout: undefined,
   socketTimeout: undefined,
   // ioredis would stay away for up to 10 s from a server that is loading its data.
