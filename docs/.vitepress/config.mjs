@@ -44,7 +44,6 @@ export default defineConfig({
           page('Semaphores and read/write locks', '/sharing'),
           page('Nested calls', '/reentrancy'),
           page('Configuration', '/configuration'),
-          page('Choosing the times', '/times'),
           page('Errors', '/errors'),
           page('Custom responses', '/custom-responses'),
           page('Testing', '/testing'),
@@ -74,7 +73,6 @@ export default defineConfig({
           page('Comparison', '/comparison'),
           page('Migration', '/migration'),
           page('Performance', '/performance'),
-          page('Compatibility', '/compatibility'),
         ],
       },
       {
@@ -82,12 +80,10 @@ export default defineConfig({
         items: [
           page('Checklist', '/production-checklist'),
           page('Troubleshooting', '/troubleshooting'),
-          page('When Redis is down', '/when-redis-is-down'),
+          page('Outages and failover', '/outages'),
           page('Redis setup', '/redis-setup'),
-          page('Replicas and strict mode', '/replication'),
           page('Shutdown and restarts', '/shutdown'),
-          page('Upgrading', '/upgrading'),
-          page('Sizing', '/sizing'),
+          page('Versions', '/versions'),
           page('Observability', '/observability'),
           page('Command line', '/cli'),
           page('One line with Java', '/redisson'),
@@ -98,6 +94,7 @@ export default defineConfig({
         items: [
           page('Architecture', '/internals/architecture'),
           page('Protocol', '/internals/protocol'),
+          page('Replicas and strict mode', '/internals/replication'),
           page('Decisions', '/internals/decisions/'),
         ],
       },

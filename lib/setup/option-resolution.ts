@@ -120,7 +120,7 @@ export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
     `waitTime (${waitTime} ms) does not exceed ${times} (${recovery} ms): ` +
       'when a holder crashes, those that wait for its lock may give up before it is free. If they should outlast a crash, raise waitTime, or ' +
       'lower watchdogTimeout.',
-    'times#how-long-a-call-waits',
+    'configuration#how-long-a-call-waits',
   );
 }
 

@@ -44,14 +44,14 @@ export interface FairLockModuleOptions {
   /**
    * Only for `redis`: a grant or a renewal counts only when `min` replicas (1 or more) have it within `timeout` ms
    * (at least 1, default `commandTimeout`); otherwise the request fails with LockNotReplicatedError, and a held lock becomes uncertain.
-   * Costs a third connection, and a round trip and a `WAIT` for each handoff. Default false. See docs/replication.md.
+   * Costs a third connection, and a round trip and a `WAIT` for each handoff. Default false. See docs/outages.md.
    */
   replicas?: { readonly min: number; readonly timeout?: number | undefined } | false | undefined;
   /**
    * Only for `redis`: a server that has just become the primary, or lost its data, grants nothing until `maxLease` has
    * elapsed, so that the lease of a holder that it does not know expires first. All clients of a `keyPrefix` must be strict, or none:
    * others are refused. Costs `maxLease` without new grants after each failover, restart and at the first start. Default
-   * false. See docs/replication.md.
+   * false. See docs/outages.md.
    */
   strict?: boolean | undefined;
   /** Only with `strict`: the longest lease of any client; a longer `leaseTime` is refused. At least `watchdogTimeout`, the default. */

@@ -322,7 +322,7 @@ describe('FairLockModule', () => {
     await module.init();
     expect(recorder.debugged).toEqual([
       expect.stringMatching(
-        /^\[FairLock:billing\] waitTime \(20000 ms\) does not exceed .* \(40000 ms\).* See nestjs-fair-lock\/docs\/times\.md#how-long-a-call-waits\.$/,
+        /^\[FairLock:billing\] waitTime \(20000 ms\) does not exceed .* \(40000 ms\).* See nestjs-fair-lock\/docs\/configuration\.md#how-long-a-call-waits\.$/,
       ),
     ]);
     expect(recorder.lines).toEqual([]);

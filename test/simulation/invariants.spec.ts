@@ -17,7 +17,7 @@ describe('simulated clients on a simulated Redis', () => {
     expect(tally.faults).toBeGreaterThan(5 * seeds);
   });
 
-  test('lose no more than docs/replication.md says, whatever becomes of the primary', async () => {
+  test('lose no more than docs/outages.md says, whatever becomes of the primary', async () => {
     const seeds = 24;
     const { tally, failures } = await runCampaign(new Subject(LIB), {
       first: FIRST,

@@ -27,7 +27,7 @@ const TIMEOUT = 300_000;
 
 interface Way {
   readonly way: string;
-  /** As many as may be promoted; with `replicas` all of them must have a grant (docs/replication.md). */
+  /** As many as may be promoted; with `replicas` all of them must have a grant (docs/outages.md). */
   readonly replicas: number;
   readonly demands: Demands;
   /** What a failover does to locks: only where writes may be lost is an overlap excused, and only behind a higher token. */
@@ -122,7 +122,7 @@ describe.each(CHOSEN)('sentinels replace primaries under load, $way', ({ replica
     const behind = FOUND + (demands.maxLease ?? 0);
     // The server, which does not tell its stalls, may stand still after them.
     const usual = SLACK + 2 * stalled + outages.reduce((sum, one) => sum + one / NS_PER_MS + behind, 0);
-    // A release that the new primary has not learned of: the lock stays taken there until its lease ends (docs/replication.md).
+    // A release that the new primary has not learned of: the lock stays taken there until its lease ends (docs/outages.md).
     const before = from - LONG_LEASE * NS_PER_MS;
     const forgotten = lab.history.events.some(
       (event) => event.type === 'fault' && event.kind === 'dataLost' && event.at < to && event.until > before,

@@ -13,7 +13,7 @@ const RETRY_PAUSE = 1_000;
 type Status = 'FREE' | 'STRICT' | 'GRANTS' | 'WAITS' | 'UNKNOWN';
 
 /**
- * The marker of strict mode (docs/replication.md): which server may grant, and since when. Scripts of a strict client
+ * The marker of strict mode (docs/internals/replication.md): which server may grant, and since when. Scripts of a strict client
  * read it themselves, on any server. This class reads it at each connect, so that the wait on a new primary begins immediately,
  * operators are warned, and strict and other clients do not share a prefix.
  */
@@ -105,7 +105,7 @@ export class PrimaryMarker implements TimedTask {
       why === undefined
         ? undefined
         : new LockConfigurationError(
-            withPage(why, 'replication#strict'),
+            withPage(why, 'outages#strict'),
             'Locks are refused because of the option strict.',
           );
     if (!this.refused) return;
@@ -118,7 +118,7 @@ export class PrimaryMarker implements TimedTask {
       withPage(
         `Strict mode: this Redis has just become the primary, or was never used by strict clients. It may not know every holder, so ` +
           `it grants nothing for the next ${wait} ms (at most maxLease); locks that it knows are renewed and released as usual.`,
-        'replication#strict',
+        'outages#strict',
       ),
     );
   }

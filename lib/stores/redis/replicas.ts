@@ -45,7 +45,7 @@ interface Item {
 }
 
 /**
- * Commands that count only when enough replicas have what they wrote (docs/replication.md).
+ * Commands that count only when enough replicas have what they wrote (docs/internals/replication.md).
  *
  * WAIT covers the writes of the connection that sends it, and blocks that connection. So this connection carries nothing else. While a
  * WAIT is under way, further commands are gathered; then they go out together, followed by one WAIT.

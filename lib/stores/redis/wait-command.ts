@@ -51,7 +51,7 @@ export class WaitCommand {
           `Redis has ${replicas} replica${replicas === 1 ? '' : 's'} that keep${replicas === 1 ? 's' : ''} up; the option ` +
             `replicas requires ${this.options.min}. Requests for locks fail with NOT_REPLICATED and held locks are lost until ` +
             'there are enough. Check the replicas and their links, or lower replicas.min.',
-          'replication#replicas',
+          'outages#replicas',
         ),
       );
     }
@@ -67,7 +67,7 @@ export class WaitCommand {
       withPage(
         'The option replicas needs the command WAIT, which this Redis refuses ' +
           `(${message.split('\n', 1)[0]?.slice(0, 120)}). Permit it (+wait), use a Redis that has it, or remove the option.`,
-        'replication#servers-without-wait',
+        'outages#servers-without-wait',
       ),
     );
     if (!this.warnedOfRefusal) this.options.onWarning(`No lock is granted: ${this.refused.details}`);

@@ -6,7 +6,7 @@ import type { RequestRecord } from './history.js';
 
 const REPLICA_FAULTS: ReadonlySet<FaultKind> = new Set(REPLICA_FAULT_KINDS);
 
-/** What docs/replication.md promises to the clients of each key prefix, as they are set up. */
+/** What docs/outages.md promises to the clients of each key prefix, as they are set up. */
 export class Protections {
   /** By prefix. Strict: all are, and agree on how long a new primary waits; then that time. Replicated: all demand every replica. */
   private readonly strict: readonly (number | undefined)[];

@@ -3,7 +3,7 @@ import type { Random } from '../world/random.js';
 import { REPLICA_FAULT_KINDS, type FaultKind } from './faults.js';
 import { withFraction, type PlannedTimes, type TimeScale } from './option-values.js';
 
-/** What a client does against the loss of writes (docs/replication.md). */
+/** What a client does against the loss of writes (docs/outages.md). */
 export interface Protection {
   /** strict, with its maxLease; without: as long as its lease. */
   readonly strict?: { readonly maxLease?: number };

@@ -1,4 +1,4 @@
--- Reads the marker of strict mode. Every client calls this when it has connected (docs/replication.md).
+-- Reads the marker of strict mode. Every client calls this when it has connected (docs/internals/replication.md).
 --
 -- KEYS  [1] marker
 -- Returns { status, a }:

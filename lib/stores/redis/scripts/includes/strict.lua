@@ -1,4 +1,4 @@
--- Strict mode (docs/replication.md): whether this server may grant yet.
+-- Strict mode (docs/internals/replication.md): whether this server may grant yet.
 --
 -- The marker, `<prefix>primary`, is a hash: id (run id of the server that may grant), before (the replication id of the history that it
 -- took over when it was promoted last, '' if none), since (when a client first saw it as primary, ms by its clock), lease (the largest
