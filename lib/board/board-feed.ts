@@ -16,7 +16,7 @@ const HISTORY = 5 * 60_000;
 
 /** One open page. */
 export interface BoardViewer {
-  /** The lock whose line the page shows. */
+  /** The lock whose queue the page shows. */
   readonly key: string | undefined;
   send(event: Uint8Array): void;
   end(): void;
@@ -123,7 +123,7 @@ export class BoardFeed implements OnModuleDestroy {
     );
   }
 
-  /** Sends the line of one lock. If it cannot be read, only the pages that show it get an error. */
+  /** Sends the queue of one lock. If it cannot be read, only the pages that show it get an error. */
   private async sendLine(key: string, overview: LockOverview, to: readonly BoardViewer[]): Promise<void> {
     let event: Uint8Array;
     try {

@@ -48,7 +48,7 @@ interface PlatformRequest {
 }
 
 /**
- * The page, its files, its data and its one command. Handlers send their answers and do not return them, because an interceptor that
+ * The page, its files, its data and its one command. Handlers send their responses and do not return them, because an interceptor that
  * wraps returned values would wrap the page as well.
  */
 export class FairLockBoardController {
@@ -160,7 +160,7 @@ function namedBy(token: unknown, holder: unknown): ForceReleaseOptions | undefin
   return typeof holder === 'string' && token === undefined ? { holder } : undefined;
 }
 
-/** Answers 400 for an invalid token, or for a token with a store without tokens, because the request is wrong and not the server. */
+/** Responds with 400 for an invalid token, or for a token with a store without tokens, because the request is wrong and not the server. */
 function asBadRequest(error: unknown): never {
   throw error instanceof LockConfigurationError ? new BadRequestException(error.details) : error;
 }

@@ -7,7 +7,7 @@ import { type LockSource } from './lock-source.js';
 import { checkBoardOptions, type FairLockBoardOptions } from './board.options.js';
 
 /**
- * A page that shows the locks of all processes while it is open: holders, waiters and since when, the line of one lock,
+ * A page that shows the locks of all processes while it is open: holders, waiters and since when, the queue of one lock,
  * the processes, and which sections wait for each other.
  *
  * The page, its files and its data are one controller, so the guards, the global prefix and the middleware of the

@@ -2,13 +2,13 @@ import { parseClientName } from '../core/port/client-name.js';
 import { type LockOverview, type LockReport } from '../core/query/lock-overview.js';
 import { type LockHolder, type LockSnapshot } from '../core/port/lock-store.js';
 
-/** How many waiters of a line are drawn; further ones are only counted. */
+/** How many waiters of a queue are drawn; further ones are only counted. */
 const MOST_WAITERS = 500;
 /** How many holders of a shared lock are drawn. */
 const MOST_HOLDERS = 100;
 
 /**
- * The data for a picture of one line. The order, the lease and the liveness of clients come from Redis; the holds of waiters and the
+ * The data for a picture of one queue. The order, the lease and the liveness of clients come from Redis; the holds of waiters and the
  * traces come from the processes.
  */
 export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {

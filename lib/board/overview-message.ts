@@ -5,7 +5,7 @@ const MOST_LOCKS = 1_000;
 const MOST_EDGES = 200;
 const MOST_PROBLEMS = 10;
 
-/** An overview for the page: numbers instead of whole lines, so that the message stays small with a thousand locks. */
+/** An overview for the page: numbers instead of whole queues, so that the message stays small with a thousand locks. */
 export function overviewMessage({ locks, processes, cycles, silent, problems }: LockOverview) {
   const answered = new Set(processes.map(({ clientId }) => clientId));
   return {

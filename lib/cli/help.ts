@@ -5,12 +5,12 @@ USAGE
 
 COMMANDS
   ls                        All locks, the longest wait first: holder, how many wait, for how long.
-  inspect KEY               One lock: its holder, what is left of its lease, and its line in order.
+  inspect KEY               One lock: its holder, what is left of its lease, and its queue in order.
   graph                     Sections that hold a lock while they wait for another one, and cycles of them.
   watch                     The output of ls, repeatedly; Ctrl+C ends it.
   force-release KEY --token T
                             Takes the lock from the holder with the fencing token T and serves the next in
-                            line. The holder is told, but may continue for a moment: only the token keeps
+                            the queue. The holder is told, but may continue for a moment: only the token keeps
                             its late writes out. Not for --store redisson, which has no tokens.
   force-release KEY --holder ID
                             The same for one of several holders of a shared lock.
@@ -26,7 +26,7 @@ OPTIONS
                             Default: FAIR_LOCK_PREFIX, otherwise fairlock. Not for --store redisson, whose locks have none.
   --store redis|redisson    The store of the module. Default: redis
   --orphans                 ls, watch: also search Redis for locks of dead processes (SCAN).
-  --timeout MS              How long to wait for the processes to answer. Default: 500
+  --timeout MS              How long to wait for the processes to respond. Default: 500
   --interval MS             watch: how long to pause between two outputs. Default: 1000
   --count N                 watch: end after N outputs.
   --token T                 force-release: the token that inspect shows.

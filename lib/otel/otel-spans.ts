@@ -37,7 +37,7 @@ function linksIn(caller: Context): Link[] {
 }
 
 /**
- * A span `fairlock wait` for each request that stood in line, and a span `fairlock hold` for each hold, whose section runs inside
+ * A span `fairlock wait` for each request that stood in the queue, and a span `fairlock hold` for each hold, whose section runs inside
  * of it, unless it is that of a leader. The span of a slow wait is linked to that of the hold that blocked it. The returned function ends the tracing.
  *
  * Times are those of `performance.now()`, which OpenTelemetry accepts and converts to its own clock.

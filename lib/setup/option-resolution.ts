@@ -194,7 +194,7 @@ function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockM
   }
 }
 
-/** Refuses timeouts of commands that are not shorter than the lease and the window which the commands keep alive. */
+/** Rejects timeouts of commands that are not shorter than the lease and the window which the commands keep alive. */
 function refuseSlowAnswers({ store, replicas, commandTimeout, ...options }: ResolvedFairLockOptions): void {
   const timeout = replicas ? (replicas.timeout ?? commandTimeout) : 0;
   for (const window of ['watchdogTimeout', 'livenessWindow'] as const) {
@@ -202,7 +202,7 @@ function refuseSlowAnswers({ store, replicas, commandTimeout, ...options }: Reso
     const limit = `must be below ${window} (${options[window]} ms), otherwise`;
     if (commandTimeout >= options[window]) {
       refuse(
-        `commandTimeout (${commandTimeout} ms) ${limit} a single slow response would cost the lock or the place in line.`,
+        `commandTimeout (${commandTimeout} ms) ${limit} a single slow response would cost the lock or the place in the queue.`,
       );
     }
     if (timeout >= options[window]) {

@@ -13,7 +13,7 @@ export interface FairLockModuleOptions {
    */
   redis?: RedisSource | URL | undefined;
   /**
-   * Where the lines are kept. `redis` (default): the native protocol. `redisson`: the wire format of Redisson's
+   * Where the queues are kept. `redis` (default): the native protocol. `redisson`: the wire format of Redisson's
    * `getFairLock`, to share locks with Java; no fencing tokens. `memory`: in this process, for tests and single
    * instances.
    */
@@ -24,7 +24,7 @@ export interface FairLockModuleOptions {
    */
   keyPrefix?: string | undefined;
   /**
-   * How long a request stays in line, unless its call says otherwise: 0 (try once) or more, or `Infinity` (forever). Default 45,000:
+   * How long a request stays in the queue, unless its call says otherwise: 0 (try once) or more, or `Infinity` (forever). Default 45,000:
    * below 60 s, the limit of many proxies, and more than `watchdogTimeout` and `livenessWindow` together, after which the lock of a holder
    * that crashed is free. With less, waiters may give up before; a debug message at boot says so.
    */
@@ -39,7 +39,7 @@ export interface FairLockModuleOptions {
    * least 1. Default 10,000.
    */
   livenessWindow?: number | undefined;
-  /** How long Redis may take to answer a command. At least 1, below `watchdogTimeout` and `livenessWindow`. Default 1,000. */
+  /** How long Redis may take to respond to a command. At least 1, below `watchdogTimeout` and `livenessWindow`. Default 1,000. */
   commandTimeout?: number | undefined;
   /**
    * Only for `redis`: a grant or a renewal counts only when `min` replicas (1 or more) have it within `timeout` ms
@@ -50,13 +50,13 @@ export interface FairLockModuleOptions {
   /**
    * Only for `redis`: a server that has just become the primary, or lost its data, grants nothing until `maxLease` has
    * elapsed, so that the lease of a holder that it does not know expires first. All clients of a `keyPrefix` must be strict, or none:
-   * others are refused. Costs `maxLease` without new grants after each failover, restart and at the first start. Default
+   * others are rejected. Costs `maxLease` without new grants after each failover, restart and at the first start. Default
    * false. See docs/outages.md.
    */
   strict?: boolean | undefined;
-  /** Only with `strict`: the longest lease of any client; a longer `leaseTime` is refused. At least `watchdogTimeout`, the default. */
+  /** Only with `strict`: the longest lease of any client; a longer `leaseTime` is rejected. At least `watchdogTimeout`, the default. */
   maxLease?: number | undefined;
-  /** How many requests may wait for one lock before a new one is refused with 503: a whole number from 0, or `Infinity`, the default. */
+  /** How many requests may wait for one lock before a new one is rejected with 503: a whole number from 0, or `Infinity`, the default. */
   maxQueue?: number | undefined;
   /**
    * How long a hold may last before its signal aborts and its renewing stops, so that a hung section cannot hold forever: 1
@@ -85,12 +85,12 @@ export interface FairLockModuleOptions {
   /** How long a hold may last before one warning is logged: 1 or more, or `false` for never. Default 30,000. */
   slowHold?: number | false | undefined;
   /**
-   * Whether a client that disconnects takes its request out of a line: every HTTP (also GraphQL), WebSocket and gRPC request
+   * Whether a client that disconnects takes its request out of a queue: every HTTP (also GraphQL), WebSocket and gRPC request
    * runs in an async scope that knows its client. One whose client has gone before does not join. Work that a request leaves behind when it is
-   * answered stays in line, as does a request inside a hold, or with `requestScope: false`. Default true.
+   * answered stays in the queue, as does a request inside a hold, or with `requestScope: false`. Default true.
    */
   requestScope?: boolean | undefined;
-  /** Only for `redisson`: the wait time that Redisson assumes for a place in line (its name there). At least 1. Default 300,000. */
+  /** Only for `redisson`: the wait time that Redisson assumes for a place in the queue (its name there). At least 1. Default 300,000. */
   fairLockWaitTimeout?: number | undefined;
   /** Only for `redisson`: Redisson's name for `watchdogTimeout`, which it replaces. */
   lockWatchdogTimeout?: number | undefined;

@@ -10,7 +10,7 @@ import { createStore } from '../setup/store-factory.js';
 /** The service of an application without Nest, which must close it. */
 export type StandaloneFairLock = FairLockService & {
   /**
-   * Refuses new requests and those in line, waits for holds to be released (`drainTimeout` at most), hands on the rest and
+   * Rejects new requests and those in the queue, waits for holds to be released (`drainTimeout` at most), hands on the rest and
    * closes the connections. Never rejects; without effect when called again.
    */
   close(): Promise<void>;
@@ -22,7 +22,7 @@ export type StandaloneFairLock = FairLockService & {
 export type Warn = (message: string, detail?: object) => void;
 
 /**
- * The locks of `FairLockModule`, for a worker, a script or a function without Nest. It shares its lines with applications that have the
+ * The locks of `FairLockModule`, for a worker, a script or a function without Nest. It shares its queues with applications that have the
  * same `redis`, `store` and `keyPrefix`.
  *
  * Resolves when it is connected, or when it has warned that Redis is unreachable: it connects later.

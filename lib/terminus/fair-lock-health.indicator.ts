@@ -24,7 +24,7 @@ export class FairLockHealthIndicator {
   ) {}
 
   /**
-   * @param key the name in the health check's answer
+   * @param key the name in the health check's response
    * @param locks of another registration than the default one
    * @throws LockConfigurationError without `locks` if there is no default one
    */

@@ -3,7 +3,7 @@ import { quote } from '../core/errors/text.js';
 import { fail } from './patience.js';
 import { type Waiting } from './probed-store.js';
 
-/** @throws AssertionError if one of the requests in line would share the lock */
+/** @throws AssertionError if one of the requests in the queue would share the lock */
 export function requireUnshared(key: string, line: readonly Waiting[]): void {
   if (!line.some(({ share }) => share)) return;
   fail(
@@ -24,7 +24,7 @@ export function requireExclusion(key: string, writers: readonly Waiting[], all: 
   }
 }
 
-/** Whether `head` gets the lock while `holder` has it. The one that joins the line last names the limit, and it may be either. */
+/** Whether `head` gets the lock while `holder` has it. The one that joins the queue last names the limit, and it may be either. */
 function joins(holder: Waiting, head: Waiting): boolean {
   const held = { used: weightOf(holder.share), mode: holder.share?.mode, limit: undefined };
   return admits(held, head.share);

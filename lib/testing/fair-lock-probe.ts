@@ -72,7 +72,7 @@ export class FairLockProbe {
   }
 
   /**
-   * Takes the lock as another process would, so every call of the application waits for it. Waits in line itself while the lock is
+   * Takes the lock as another process would, so every call of the application waits for it. Waits in the queue itself while the lock is
    * busy. The hold does not belong to a flow of the application, so requests never nest in it. With `permits` and `weight`, or
    * `mode: 'read'`, it takes as much of the lock as such a call.
    */
@@ -89,13 +89,13 @@ export class FairLockProbe {
     requireKey(key);
     await within(
       this.store.until(() => this.store.line(key).length >= count),
-      () => `Expected ${count} in line for ${quote(key)}; ${this.store.describeLine(key)}`,
+      () => `Expected ${count} in the queue for ${quote(key)}; ${this.store.describeLine(key)}`,
       options,
     );
   }
 
   /**
-   * Takes the lock from its holder, for which it is lost: `lock.signal` aborts, `assertHeld()` throws. The next in line is served.
+   * Takes the lock from its holder, for which it is lost: `lock.signal` aborts, `assertHeld()` throws. The next in the queue is served.
    *
    * @throws AssertionError if the lock is not held
    */
@@ -106,7 +106,7 @@ export class FairLockProbe {
   }
 
   /**
-   * Runs `call`, in which the next request for `key` is refused with `error`: `new LockTimeoutError(key, 5_000)`,
+   * Runs `call`, in which the next request for `key` is rejected with `error`: `new LockTimeoutError(key, 5_000)`,
    * `new LockStoreUnavailableError('unreachable', '…')`, or any other. Resolves or rejects as the call does.
    *
    * @throws AssertionError if the call ends without requesting `key`, or does not request it in time

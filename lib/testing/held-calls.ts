@@ -19,7 +19,7 @@ export class HeldCalls {
   }
 
   /**
-   * Begins the calls of one group after the other, each when those before are in line.
+   * Begins the calls of one group after the other, each when those before are in the queue.
    *
    * @param whenInLine gets the requests for the key that each group made
    * @throws AssertionError if a call ends before it waits, or does not come in time

@@ -10,7 +10,7 @@ import { type ProbedStore } from './probed-store.js';
 export interface ProbeHold extends AsyncDisposable {
   /** In the order in which they were locked. */
   readonly keys: readonly string[];
-  /** Gives the lock to the next in line; idempotent. */
+  /** Gives the lock to the next in the queue; idempotent. */
   release(): Promise<void>;
 }
 

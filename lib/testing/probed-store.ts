@@ -3,14 +3,14 @@ import { type Grant, type Share } from '../core/port/lock-store.js';
 import { type Wait } from '../core/port/wait.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock-store.js';
 
-/** A request in line. */
+/** A request in the queue. */
 export interface Waiting {
   readonly key: string;
   readonly label: string;
   readonly share: Share | undefined;
 }
 
-/** A memory store that notes every request, and refuses a request on demand. */
+/** A memory store that notes every request, and rejects a request on demand. */
 export class ProbedStore extends MemoryLockStore {
   private readonly inLine = new Set<Waiting>();
   private readonly refusals = new Map<string, { readonly error: Error }[]>();
@@ -43,7 +43,7 @@ export class ProbedStore extends MemoryLockStore {
     }
   }
 
-  /** The requests in line for `key` (without a key: for all keys), in the order in which they came. */
+  /** The requests in the queue for `key` (without a key: for all keys), in the order in which they came. */
   line(key?: string): readonly Waiting[] {
     return [...this.inLine].filter((each) => key === undefined || each.key === key);
   }
@@ -72,7 +72,7 @@ export class ProbedStore extends MemoryLockStore {
     this.most.delete(key);
   }
 
-  /** The next request for `key` is refused with `error`, unless that is withdrawn before. */
+  /** The next request for `key` is rejected with `error`, unless that is withdrawn before. */
   refuseNext(key: string, error: Error): { pending(): boolean; withdraw(): void } {
     const refusal = { error };
     const refusals = this.refusals.get(key) ?? [];

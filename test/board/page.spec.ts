@@ -174,7 +174,7 @@ test('shows waiters whose process gives no sign of life, and the holder that onl
 
 test('names silent processes, and draws a cycle in red', async () => {
   await openBoard({ at: '#/processes' });
-  expect(await page.locator('tr.silent').innerText()).toMatch(/web-6\/4006\s+did not answer/);
+  expect(await page.locator('tr.silent').innerText()).toMatch(/web-6\/4006\s+did not respond/);
   await page.getByText('1 cycle of sections that wait for each other.').getByRole('link').click();
   await page.locator('.graph').waitFor();
   expect(await page.locator('.node.red .name').allTextContents()).toEqual(

@@ -152,7 +152,7 @@ describe('query over all processes', () => {
     await stranger.subscribe(`${channel}stranger`);
     for (const bad of [1, 2]) {
       const { problems, silent, processes } = await one.service.query({ timeout: SOON });
-      expect(problems).toEqual([expect.stringMatching(/answer of the client stranger cannot be read/)]);
+      expect(problems).toEqual([expect.stringMatching(/response of the client stranger cannot be read/)]);
       expect([silent, processes.length, bad]).toEqual([[], 2, bad]);
       answers.shift();
     }

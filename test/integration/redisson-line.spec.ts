@@ -38,7 +38,7 @@ describe('the line of the redisson store, when things go wrong', () => {
       await scene.redis.del('redisson_lock_queue:{lock}', 'redisson_lock_timeout:{lock}');
       await eventually(() => scene.warnings.length > 0, SOON, 'the warning');
       expect(scene.warnings[0]).toMatch(/lost its place after \d+ ms/);
-      expect(scene.warnings[0]).toContain('or Redis lost the line');
+      expect(scene.warnings[0]).toContain('or Redis lost the queue');
       expect(scene.warnings[0]).not.toMatch(/60000|fairLockWaitTimeout/);
       patient.abort();
       await patient.refused();

@@ -110,7 +110,7 @@ describe('replicas: a grant counts only when they have it', () => {
     await lock.release();
   });
 
-  test('a grant that came by a message is not entered while a replica stands still; the next in line is served when it goes on', async () => {
+  test('a grant that came by a message is not entered while a replica stands still; the next in the queue is served when it goes on', async () => {
     const clients = clientsWith(2);
     const [holder, head, behind] = [
       await clients.start(servers.source),

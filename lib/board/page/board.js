@@ -117,7 +117,7 @@ function draw() {
   const views = { locks: locksView, lock: lineView, processes: processesView, graph: graphView };
   const content = overview
     ? views[view](state, actions)
-    : state.trouble === undefined && h('p', { class: 'empty' }, 'Waiting for the processes to answer …');
+    : state.trouble === undefined && h('p', { class: 'empty' }, 'Waiting for the processes to respond …');
   render(main, alerts(), overview && view !== 'lock' && figures(state), h('div', { key: view }, content));
 }
 
@@ -137,7 +137,7 @@ function tab(view, href, text) {
   return h('a', { href, 'aria-current': current ? 'page' : undefined }, text);
 }
 
-/** Of the connection to the server; `stale` where the server itself is not answered. */
+/** Of the connection to the server; `stale` where the server itself does not respond. */
 function condition() {
   return state.connection === 'open' && state.trouble !== undefined ? 'stale' : state.connection;
 }
@@ -173,7 +173,7 @@ function alerts() {
       view !== 'processes' &&
       alert(
         'warn',
-        `${count(overview.silent.length, 'process', 'processes')} did not answer. `,
+        `${count(overview.silent.length, 'process', 'processes')} did not respond. `,
         h('a', { href: '#/processes' }, 'Show'),
       ),
   );

@@ -92,7 +92,7 @@ function setProps(dom, before, after) {
   }
 }
 
-/** `--x` is a custom property of the style: a style attribute would be refused by the page's own policy. */
+/** `--x` is a custom property of the style: a style attribute would be rejected by the page's own policy. */
 function setProp(dom, name, value) {
   if (name === 'key') return;
   if (name.startsWith('on')) dom[name] = value ?? null;

@@ -29,12 +29,12 @@ export function connect(base, onEvent) {
     mine.onerror = () => {
       if (mine !== source) return;
       if (!refused) onEvent('lost');
-      // It reconnects after a broken connection, but not after an answer that is not a stream.
+      // It reconnects after a broken connection, but not after a response that is not a stream.
       if (mine.readyState === EventSource.CLOSED) timer = setTimeout(() => again(key), RETRY);
     };
   }
 
-  /** An EventSource does not give the reason of a refusal. */
+  /** An EventSource does not give the reason of a rejection. */
   async function again(key) {
     const status = await fetch(`${base}board.css`, { cache: 'no-store' }).then(
       (response) => response.status,

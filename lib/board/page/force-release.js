@@ -25,7 +25,7 @@ export function confirmForceRelease(base, key, holder) {
         h(
           'p',
           null,
-          'The holder is told that the lock is lost, but may continue for a moment. The next in line is served immediately: two sections may run at the same time, and only the fencing token keeps late writes out.',
+          'The holder is told that the lock is lost, but may continue for a moment. The next in the queue is served immediately: two sections may run at the same time, and only the fencing token keeps late writes out.',
         ),
         h('label', { for: 'token' }, `Type the ${what} ${proof} to confirm`),
         h('input', { id: 'token', inputmode: 'numeric', autocomplete: 'off', required: true }),
@@ -66,7 +66,7 @@ async function send(base, named) {
     });
     if (response.ok) return undefined;
     const { message } = await response.json().catch(() => ({}));
-    return typeof message === 'string' ? message : `The server refused it (status ${response.status}).`;
+    return typeof message === 'string' ? message : `The server rejected it (status ${response.status}).`;
   } catch {
     return 'The server did not respond.';
   }

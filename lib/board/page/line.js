@@ -1,4 +1,4 @@
-/** One lock as a picture of its line: the holder and what is left of its lease, then the waiters in their order. */
+/** One lock as a picture of its queue: the holder and what is left of its lease, then the waiters in their order. */
 import { h } from './dom.js';
 import { badge } from './locks.js';
 import { STEP } from './steps.js';
@@ -36,7 +36,7 @@ function picture(line, overview, readOnly, actions) {
   return [
     h(
       'section',
-      { class: 'line', 'aria-label': 'The line' },
+      { class: 'line', 'aria-label': 'The queue' },
       shared
         ? sharedCard(shared, readOnly, actions)
         : holder
@@ -47,7 +47,7 @@ function picture(line, overview, readOnly, actions) {
       timeLine(),
       queueLength === 0
         ? h('p', { class: 'note' }, 'No call is waiting for it.')
-        : h('h2', null, `${count(queueLength, 'call')} in line`),
+        : h('h2', null, `${count(queueLength, 'call')} in the queue`),
       h('ol', { class: 'queue' }, ...places(waiters, longest, actions)),
       queueLength > waiters.length &&
         h('p', { class: 'note' }, `and ${number(queueLength - waiters.length)} more behind them`),

@@ -124,7 +124,7 @@ export function badge(state) {
   const texts = {
     uncertain: 'uncertain',
     lost: 'lost',
-    silent: 'does not answer',
+    silent: 'does not respond',
     gone: 'its process is gone',
   };
   return texts[state] && h('span', { class: `badge ${state === 'lost' ? 'bad' : 'warn'}` }, texts[state]);

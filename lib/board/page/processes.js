@@ -1,4 +1,4 @@
-/** The processes that use the locks, and those that did not answer. */
+/** The processes that use the locks, and those that did not respond. */
 import { h } from './dom.js';
 import { dot, duration, number, processName } from './text.js';
 
@@ -27,7 +27,7 @@ export function processesView({ overview: { processes, silent } }) {
       h(
         'p',
         { class: 'note' },
-        'A process that does not answer has a blocked event loop, is stopped, or is cut off from the network. Its locks stay held until their lease expires.',
+        'A process that does not respond has a blocked event loop, is stopped, or is cut off from the network. Its locks stay held until their lease expires.',
       ),
   ];
 }
@@ -57,6 +57,6 @@ function silentRow(process) {
     'tr',
     { key: process.clientId, class: 'silent' },
     h('th', { scope: 'row' }, dot(process), name),
-    h('td', { colspan: String(FIGURES.length) }, h('span', { class: 'badge warn' }, 'did not answer')),
+    h('td', { colspan: String(FIGURES.length) }, h('span', { class: 'badge warn' }, 'did not respond')),
   );
 }

@@ -66,7 +66,7 @@ function ofProcess({ host, label }) {
 }
 
 /**
- * Leads to the line of the lock. It leads nowhere where the key is not the whole key, because the process cut it, and where no address
+ * Leads to the queue of the lock. It leads nowhere where the key is not the whole key, because the process cut it, and where no address
  * can hold it, because it has half of a surrogate pair.
  */
 export function lockLink(key, props = {}, ...children) {

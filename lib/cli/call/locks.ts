@@ -80,7 +80,7 @@ export class Locks {
 function clusterAt(address: string): Cluster {
   if (address.startsWith('/'))
     throw new UsageError(
-      '--cluster needs the redis:// or rediss:// URL of a node: a Cluster has no Unix socket.',
+      '--cluster needs the redis:// or rediss:// URL of a node: Redis Cluster has no Unix socket.',
     );
   const { node, redisOptions } = clusterNode(address);
   return new Cluster([node], { lazyConnect: true, redisOptions });

@@ -38,9 +38,8 @@ async function ailments(locks: Locks): Promise<string[]> {
 }
 
 function processesText({ processes: { length }, silent }: LockOverview): string {
-  if (length + silent.length === 0) return `Redis answers. ${NO_PROCESS}`;
-  const verb = length === 1 ? 'does' : 'do';
-  return `Redis answers, and so ${verb} ${count(length, 'process', 'processes')}.`;
+  if (length + silent.length === 0) return `Redis is reachable. ${NO_PROCESS}`;
+  return `Redis is reachable; ${count(length, 'process', 'processes')} responded.`;
 }
 
 function orphans({ locks }: LockOverview): string[] {

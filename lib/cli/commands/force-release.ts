@@ -14,7 +14,7 @@ export const forceRelease: Command = async ({ locks, args: { key, token, holder,
     try {
       const released = await locks.forceRelease(key, named);
       const message = released
-        ? `The lock ${quote(key)} was taken from its holder (${which}); the next in line is served.`
+        ? `The lock ${quote(key)} was taken from its holder (${which}); the next in the queue is served.`
         : `The lock ${quote(key)} is free; nothing was changed.`;
       return { released, message };
     } catch (error) {

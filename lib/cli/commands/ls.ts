@@ -72,7 +72,7 @@ export function remarks({ silent, cycles, problems }: LockOverview): string[] {
   return [
     ...silent.map(
       (process) =>
-        `silent: ${process.host === undefined ? `client ${process.clientId}` : clientText(process)} did not answer: ` +
+        `silent: ${process.host === undefined ? `client ${process.clientId}` : clientText(process)} did not respond: ` +
         'its event loop is blocked, it is stopped, or it is cut off from the network',
     ),
     ...(cycles.length > 0 ? [`cycles: ${cycles.length}; see graph`] : []),

@@ -18,7 +18,7 @@ export const eventChannel = channel('fairlock:event');
 export type WaitOutcome = 'granted' | 'skipped' | 'timeout' | 'aborted' | 'full' | 'unavailable' | 'refused';
 export type HoldOutcome = 'released' | 'lost' | 'max-hold';
 
-/** One request for one key, from the call to the grant or the refusal. Times are `performance.now()`, in ms. */
+/** One request for one key, from the call to the grant or the rejection. Times are `performance.now()`, in ms. */
 export interface WaitDescription {
   readonly key: string;
   /** The name under which metrics count it: the template of the key, the `group` of the call, or `other`. */
@@ -27,11 +27,11 @@ export interface WaitDescription {
   /** With whom it would share the lock; undefined: alone. */
   readonly share: Share | undefined;
   readonly startedAt: number;
-  /** How many requests were ahead when it was put in line; undefined: it was not in line. */
+  /** How many requests were ahead when it was put in the queue; undefined: it was not in the queue. */
   ahead?: number;
   endedAt?: number;
   outcome?: WaitOutcome;
-  /** Why it was refused. */
+  /** Why it was rejected. */
   error?: unknown;
   /** A subscriber may set it: `query` shows it to people who look for the trace. */
   traceId?: string;
@@ -49,7 +49,7 @@ export interface HoldDescription {
   readonly startedAt: number;
   /** The fencing token; undefined for a store without tokens, and for a shared hold. */
   readonly token: number | undefined;
-  /** Milliseconds in line. */
+  /** Milliseconds in the queue. */
   readonly waited: number;
   /** Whether it is the term of a leader (`lead`), which may last for days. */
   readonly term: boolean;

@@ -135,7 +135,7 @@ export class Acquirer {
     this.shutdown.assertMayWait(key, call);
   }
 
-  /** Makes the error name the wait time of the whole call, not the rest of it that was left for this line, and what is known of its cause. */
+  /** Makes the error name the wait time of the whole call, not the rest of it that was left for this queue, and what is known of its cause. */
   private timeoutOfCall(
     error: LockTimeoutError,
     encoded: string,
@@ -156,7 +156,7 @@ export class Acquirer {
   }
 }
 
-/** Refuses a wait that could never end. A finite wait ends; and keys of one call are safe, since all calls take keys in one order. */
+/** Rejects a wait that could never end. A finite wait ends; and keys of one call are safe, since all calls take keys in one order. */
 function refuseEndlessWait(key: string, call: Call, outer?: Hold): void {
   if (call.waitTime < Infinity) return;
   const inside = keyHeldAround(call.scope, outer);
@@ -168,7 +168,7 @@ function refuseEndlessWait(key: string, call: Call, outer?: Hold): void {
   );
 }
 
-/** Refuses a request for a key that its flow already holds (`outer`), if that hold is lost or must not be re-entered. */
+/** Rejects a request for a key that its flow already holds (`outer`), if that hold is lost or must not be re-entered. */
 function refuseNested(outer: Hold, key: string, call: Call): void {
   refuseIfLost(outer);
   if (call.options.reentrant) return;

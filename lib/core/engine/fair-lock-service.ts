@@ -29,7 +29,7 @@ const NO_OPTIONS: AcquireOptions = Object.freeze({});
  * Several keys are locked in one call, without duplicates and in one global order, so two callers never block each other.
  *
  * Every method that waits may throw:
- * - `LockTimeoutError` (423): `waitTime` elapsed; the request has left the line
+ * - `LockTimeoutError` (423): `waitTime` elapsed; the request has left the queue
  * - `LockAbortedError`: `signal` aborted, or the client of the running request went away
  * - `LockQueueFullError` (503): `maxQueue` requests are already waiting
  * - `LockStoreUnavailableError` (503): Redis did not respond to a new request within `commandTimeout`
@@ -108,7 +108,7 @@ export class FairLockService {
     return await this.take(keys, this.newCall(options));
   }
 
-  /** As `acquire`, without waiting: undefined if a key is held or has waiters. */
+  /** Like `acquire`, but returns undefined instead of waiting if a key is held or has waiters. */
   async tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock | undefined> {
     try {
       return await this.take(keys, this.newCall(options, true));
@@ -123,8 +123,8 @@ export class FairLockService {
    * Returns immediately, so that the boot does not wait for an election.
    *
    * `section` runs outside of the caller's flow, inside the hold. When it returns, this process has resigned for good. When it throws, one
-   * warning is logged, and the process rejoins the line after 1 s, doubled with each further failure up to 30 s. When the lock is lost,
-   * `lock.signal` aborts, and the process rejoins the line once `section` has ended. When the application closes, or `stop()` is called,
+   * warning is logged, and the process rejoins the queue after 1 s, doubled with each further failure up to 30 s. When the lock is lost,
+   * `lock.signal` aborts, and the process rejoins the queue once `section` has ended. When the application closes, or `stop()` is called,
    * `lock.signal` aborts, and the lock is released once `section` has ended.
    *
    * Neither the wait nor the hold counts as slow (`slowWait`, `slowHold`). See docs/recipes/leader.md.
@@ -141,7 +141,7 @@ export class FairLockService {
   }
 
   /**
-   * The hold that the running flow is inside of: the hold on `key`, or without `key` the innermost one. Undefined outside of holds.
+   * The handle of the lock that the current code holds: the one on `key`, or without `key` the innermost one. Undefined outside of holds.
    *
    * @example
    * @FairLocked('order:<0>')
@@ -162,7 +162,7 @@ export class FairLockService {
 
   /**
    * The locks of all processes that use the same Redis and key prefix, at about one moment: who holds, who waits, for how
-   * long, behind whom, and which flows wait for each other. Every process reports its own; one that does not answer
+   * long, behind whom, and which flows wait for each other. Every process reports its own; one that does not respond
    * in time is listed in `silent`. Costs nothing unless it is called. See docs/observability.md.
    *
    * @throws LockStoreUnavailableError when Redis cannot be reached
@@ -187,7 +187,7 @@ export class FairLockService {
     return await detached(() => this.parts.store.inspect(key));
   }
 
-  /** Whether `key` is held, in this process or another, or kept by `holdAtLeast`. The answer may be outdated when it arrives. */
+  /** Whether `key` is held, in this process or another, or kept by `holdAtLeast`. The result may be outdated when it arrives. */
   async isLocked(key: string): Promise<boolean> {
     requireKey(key);
     const { holder, kept } = await detached(() => this.parts.store.inspect(key));
@@ -195,7 +195,7 @@ export class FairLockService {
   }
 
   /**
-   * Takes `key` from its holder, or from all that share it, and gives it to the next in line; false if it was free. The holder is notified that the
+   * Takes `key` from its holder, or from all that share it, and gives it to the next in the queue; false if it was free. The holder is notified that the
    * lock is lost, but its section may still run for a moment: only a fencing token keeps its late writes out.
    *
    * @throws LockHolderChangedError if `token` or `holder` is given and another holder has the lock by now; then nothing is changed

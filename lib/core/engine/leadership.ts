@@ -16,7 +16,7 @@ import type { Shutdown } from '../waits/shutdown.js';
 import { Call } from '../waits/call.js';
 
 /**
- * - `following`: waits for its turn in the line, or for the end of a pause after a failure.
+ * - `following`: waits for its turn in the queue, or for the end of a pause after a failure.
  * - `leading`: its section runs, and the lock is held.
  * - `ending`: it is no leader any more, but its section, or the release of the lock, has not ended.
  * - `stopped`: its section returned, `stop()` was called, or the application closes. It does not stand again.
@@ -31,7 +31,7 @@ export interface Leadership {
   readonly state: LeadershipState;
 
   /**
-   * Leaves the line, or aborts `lock.signal` and waits for the section to end and for the lock to be released. Never rejects; idempotent.
+   * Leaves the queue, or aborts `lock.signal` and waits for the section to end and for the lock to be released. Never rejects; idempotent.
    * Called inside the section, it does not wait for the end.
    */
   stop(): Promise<void>;
@@ -54,7 +54,7 @@ export interface LeadershipParts {
   readonly timers: Timers;
 }
 
-/** The pause after a refused election and after the first section that throws, ms; it doubles with each further one. */
+/** The pause after a rejected election and after the first section that throws, ms; it doubles with each further one. */
 const SHORTEST_PAUSE = 1_000;
 /** The longest pause, ms. A section that ran for so long before it threw counts as the first. */
 const LONGEST_PAUSE = 30_000;
@@ -191,7 +191,7 @@ export class Candidate implements Leadership, TimedTask {
     if (ran >= LONGEST_PAUSE) this.failures = 0;
     const pause = Math.min(SHORTEST_PAUSE * 2 ** this.failures, LONGEST_PAUSE);
     this.failures += 1;
-    const again = this.leaving.signal.aborted ? '' : ` It rejoins the line in ${duration(pause)}.`;
+    const again = this.leaving.signal.aborted ? '' : ` It rejoins the queue in ${duration(pause)}.`;
     this.warn(
       `The section of the leader ${quote(this.key)} threw: ${printable(sentenceOf(error))}. This process resigned.${again}`,
       error,

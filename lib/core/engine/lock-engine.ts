@@ -19,7 +19,7 @@ import { Timers } from '../runtime/timers.js';
 
 /**
  * The life cycle of a service: what it is made of, how it starts, and how it ends. With its parts, the service adds nesting, several keys
- * and shutdown to a store, which keeps the line of one lock.
+ * and shutdown to a store, which keeps the queue of one lock.
  *
  * A lock belongs to the async flow: a request inside a section, for a key that the section holds, is nested in it and sends
  * nothing to the store. See `Hold` for flows that fork.
@@ -64,8 +64,8 @@ export class LockEngine implements ObservableEngine {
   }
 
   /**
-   * Requests outside a hold are refused with a LockShuttingDownError, both those in line and new ones; a flow that holds
-   * a lock may still join a line. After `drainTimeout` the remaining waiters are refused too, and the signals of the
+   * Requests outside a hold are rejected with a LockShuttingDownError, both those in the queue and new ones; a flow that holds
+   * a lock may still join a queue. After `drainTimeout` the remaining waiters are rejected too, and the signals of the
    * remaining holds abort. Idempotent.
    */
   beginShutdown(): void {

@@ -22,10 +22,10 @@ export class MixedKinds {
     const found = this.keys.get(encoded);
     if (!found || found.warned) return;
     found.warned = true;
-    const asked = share ? "with mode: 'read'" : 'as a whole';
+    const taken = share ? "with mode: 'read'" : 'exclusively';
     this.warn(
       withPage(
-        `Some calls request permits of the lock ${quote(key)}, and one requests it ${asked}. They exclude each other: it waits until all permits ` +
+        `Some calls use permits on the lock ${quote(key)}, and one locks it ${taken}. They exclude each other: it waits until all permits ` +
           'are returned, and the calls behind it wait for it. If you did not intend this, use permits in all calls, or use two keys.',
         'sharing#kinds-exclude-each-other',
       ),

@@ -93,7 +93,7 @@ export class LockKeyError extends FairLockError {
   readonly code = LockKeyError.code;
   constructor(
     details: string,
-    { message = 'This call does not give its lock a usable key.', status = 500 }: KeyErrorOptions = {},
+    { message = 'No usable lock key could be derived from this call.', status = 500 }: KeyErrorOptions = {},
   ) {
     super({ message, details, page: 'errors#a-value-that-makes-no-key', status });
   }
@@ -118,7 +118,7 @@ export type StoreFailure =
   | 'foreign-type'
   | 'refused';
 
-/** Redis did not respond in time, or refused the command. The caller does not hold the lock. */
+/** Redis did not respond in time, or rejected the command. The caller does not hold the lock. */
 export class LockStoreUnavailableError extends FairLockError {
   static readonly code = 'STORE_UNAVAILABLE';
   readonly code = LockStoreUnavailableError.code;
@@ -202,7 +202,7 @@ export class LockConfigurationError extends FairLockError {
   }
 }
 
-/** The application is closing: new requests are refused, all waiters leave their lines, and finally all holders are asked to stop. */
+/** The application is closing: new requests are rejected, all waiters leave their queues, and finally all holders are asked to stop. */
 export class LockShuttingDownError extends FairLockError {
   static readonly code = 'SHUTTING_DOWN';
   readonly code = LockShuttingDownError.code;

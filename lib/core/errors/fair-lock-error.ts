@@ -16,11 +16,11 @@ export type FairLockErrorCode =
   | 'CONFIGURATION'
   | 'SHUTTING_DOWN';
 
-/** The part of an error that clients may see: the body of an HTTP answer, `extensions` of a GraphQL error. */
+/** The part of an error that clients may see: the body of an HTTP response, `extensions` of a GraphQL error. */
 export interface FairLockErrorBody {
   /**
    * As in HTTP: 400 a request without a usable key, 409 `forceRelease` found another holder, 423 not granted in time, 499 aborted or client
-   * gone, 500 a bug or a lost lock, 503 line full, shutting down, no store or too few replicas.
+   * gone, 500 a bug or a lost lock, 503 queue full, shutting down, no store or too few replicas.
    */
   readonly statusCode: number;
   readonly code: FairLockErrorCode;

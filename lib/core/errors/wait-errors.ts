@@ -1,4 +1,4 @@
-/** The errors of requests that leave their line without the lock. */
+/** The errors of requests that leave their queue without the lock. */
 
 import { FairLockError } from './fair-lock-error.js';
 import { duration, printable, quote, withWholeFigures } from './text.js';
@@ -9,7 +9,7 @@ interface Blocker {
   holder?: string;
   /** Milliseconds for which it has held. */
   heldFor?: number | undefined;
-  /** How many requests were in front of it in line. */
+  /** How many requests were in front of it in the queue. */
   ahead?: number;
   /** Of a lock with permits: how many were taken, and how many there are. */
   used?: number;
@@ -24,7 +24,7 @@ interface Blocker {
   keptFor?: number;
 }
 
-/** `waitTime` elapsed, or a try found the lock busy. The request has left the line and will not get the lock. */
+/** `waitTime` elapsed, or a try found the lock busy. The request has left the queue and will not get the lock. */
 export class LockTimeoutError extends FairLockError {
   static readonly code = 'WAIT_TIMEOUT';
   readonly code = LockTimeoutError.code;
@@ -43,7 +43,7 @@ export class LockTimeoutError extends FairLockError {
         waitTime === 0
           ? `The lock ${quote(key)} is busy${describeBlocker(blockedBy)}.`
           : `Gave up waiting for the lock ${quote(key)} after ${duration(waitTime)}${describeBlocker(blockedBy)}. ` +
-            `The request has left the line. ${adviseOn(blockedBy)}`,
+            `The request has left the queue. ${adviseOn(blockedBy)}`,
       page: 'troubleshooting#calls-give-up-423',
       status: 423,
       retryAfter: Math.max(1, Math.ceil((blockedBy.keptFor ?? 0) / 1_000)),
@@ -55,13 +55,13 @@ export class LockTimeoutError extends FairLockError {
 /** Why a wait ends when the client of its request goes away: the `cause` of its LockAbortedError. */
 export class ClientGoneError extends Error {
   constructor() {
-    super('The client went away before it was answered.');
+    super('The client went away before it got a response.');
     this.name = new.target.name;
   }
 }
 
 /**
- * The caller's signal aborted while the request was in line, or the client of the request went away; `cause` is the
+ * The caller's signal aborted while the request was in the queue, or the client of the request went away; `cause` is the
  * reason of the signal, or says that the client has gone.
  */
 export class LockAbortedError extends FairLockError {
@@ -80,7 +80,7 @@ export class LockAbortedError extends FairLockError {
         (reason instanceof ClientGoneError
           ? `The client went away while its request waited for the lock ${quote(key)}.`
           : `The wait for the lock ${quote(key)} was aborted by the caller.`) +
-        ' The request has left the line.',
+        ' The request has left the queue.',
       status: 499,
       cause: reason,
     });
@@ -92,7 +92,7 @@ export function abortError(key: string, reason: unknown): FairLockError {
   return reason instanceof FairLockError ? reason : new LockAbortedError(key, reason);
 }
 
-/** As many requests are waiting for this lock as `maxQueue` allows; this one did not join the line. */
+/** As many requests are waiting for this lock as `maxQueue` allows; this one did not join the queue. */
 export class LockQueueFullError extends FairLockError {
   static readonly code = 'QUEUE_FULL';
   readonly code = LockQueueFullError.code;
@@ -103,7 +103,7 @@ export class LockQueueFullError extends FairLockError {
     super({
       message: 'Too many requests are already waiting for the lock.',
       details:
-        `The line for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} already waiting. ` +
+        `The queue for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} already waiting. ` +
         'Try again later, or raise maxQueue.',
       page: 'troubleshooting#answers-with-503-a-full-line',
       status: 503,
@@ -133,10 +133,10 @@ function adviseOn({ heldHereFor, keptFor, leaseLeft, awayFor }: LockTimeoutError
     return `Redis did not serve locks for ${duration(awayFor)} of that time, and nobody got the lock meanwhile.`;
   if (leaseLeft !== undefined)
     return `The process of the holder is gone; its lease ends in ${duration(leaseLeft)}. Raise waitTime, or lower watchdogTimeout.`;
-  if (heldHereFor === undefined) return 'Raise waitTime, or make the holder faster.';
+  if (heldHereFor === undefined) return 'The holder may be slow, stuck or dead.';
   return (
     `This process has held it for ${duration(heldHereFor)}. If the flow that waited took it with acquire(), which does not ` +
-    'open a scope, it waited for itself: use withLock, or run the code that follows in lock.run. Otherwise raise waitTime, or make ' +
-    'the holder faster.'
+    'open a scope, it waited for itself: use withLock, or run the code that follows in lock.run. Otherwise the holder may be slow ' +
+    'or stuck.'
   );
 }

@@ -31,7 +31,7 @@ let lastNumber = 0;
  * The use of a lock by one section or one handle. A handle for several keys has a hold for each.
  *
  * Holds nest: a request for the same key from inside a hold becomes its child and shares its grant. An async flow may fork, and `admits` says
- * which children may be active together; other requests wait in the line of the hold. A hold whose section ends leaves its active children
+ * which children may be active together; other requests wait in the queue of the hold. A hold whose section ends leaves its active children
  * to its parent. The last hold that ends releases the grant.
  */
 export class Hold implements Linked<Hold>, TimedTask {
@@ -66,7 +66,7 @@ export class Hold implements Linked<Hold>, TimedTask {
   keep: number | undefined;
   timerEntry: TimerEntry | undefined;
   private isPastMaxHold = false;
-  /** The lines of requests that wait to nest in one of its holds. */
+  /** The queues of requests that wait to nest in one of its holds. */
   private lines: Set<WaitingLine<Hold | undefined>> | undefined;
 
   /**
@@ -175,7 +175,7 @@ export class Hold implements Linked<Hold>, TimedTask {
     this.children = undefined;
     outermost.openHolds -= 1;
     if (outermost.openHolds > 0) return DONE;
-    // The release comes first: the next in line waits for it.
+    // The release comes first: the next in the queue waits for it.
     const released = detached(() => outermost.release());
     this.keeper.ended(outermost);
     return released;
@@ -193,7 +193,7 @@ export class Hold implements Linked<Hold>, TimedTask {
     const used = this.taken.used - weightOf(child.takes);
     this.taken = used === 0 ? NOTHING : { ...this.taken, used };
     for (const left of child.children ?? []) this.add(left);
-    // Reading the state of a lease that ran out unnoticed refuses all requests that wait here.
+    // Reading the state of a lease that ran out unnoticed rejects all requests that wait here.
     if (this.line && this.grant.lease.state !== 'lost') this.line.pass();
   }
 

@@ -17,7 +17,7 @@ const REMEDIES: { readonly [Kind in LazyKind]: string } = {
 
 /**
  * The kind of a result that its caller reads after the lock was released; undefined for every other one. Judged by the members that it
- * has, own or inherited: a mock that answers every property has none of them.
+ * has, own or inherited: a mock that fakes every property has none of them.
  */
 export function lazyKind(result: unknown): LazyKind | undefined {
   if (typeof result !== 'object' || result === null) return undefined;
@@ -44,7 +44,7 @@ function requireDone<T>(result: T, where: string): T {
   const kind = lazyKind(result);
   if (kind === undefined) return result;
   throw new LockConfigurationError(
-    `${where} returned ${REMEDIES[kind]}. It was refused, because it would work without the lock.`,
+    `${where} returned ${REMEDIES[kind]}. It was rejected, because it would work without the lock.`,
   );
 }
 

@@ -6,15 +6,15 @@ import type { Wait, WaitLine, WaitTimers } from '../port/wait.js';
 /** The error of an ended wait counts at most this many requests ahead, to limit its cost. */
 const MOST_COUNTED = 1_000;
 
-/** What a line leads to. */
+/** What a queue leads to. */
 export interface Serving<T> {
-  /** Whether the first in line is served now. If not, it blocks all behind it. */
+  /** Whether the first in the queue is served now. If not, it blocks all behind it. */
   admits(request: LockRequest): boolean;
   /** What it is served with. */
   serve(waiter: Wait<T>): T;
-  /** What those in line wait for, for the errors of those that give up. */
+  /** What those in the queue wait for, for the errors of those that give up. */
   blocker(): LockTimeoutError['blockedBy'];
-  /** Called when a request has joined the line. */
+  /** Called when a request has joined the queue. */
   joined?(request: LockRequest): void;
 }
 
@@ -50,7 +50,7 @@ export class WaitingLine<T> implements WaitLine<T> {
     return await waiter.promise;
   }
 
-  /** Serves the first in line, as long as it is admitted. Call it whenever that may have changed. */
+  /** Serves the first in the queue, as long as it is admitted. Call it whenever that may have changed. */
   pass(): void {
     for (;;) {
       const { first } = this.waiters;
@@ -68,7 +68,7 @@ export class WaitingLine<T> implements WaitLine<T> {
     }
   }
 
-  /** Refuses all waiters. */
+  /** Rejects all waiters. */
   fail(error: Error): void {
     for (const waiter of this.waiters.all()) {
       this.waiters.delete(waiter);

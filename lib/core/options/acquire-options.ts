@@ -25,7 +25,7 @@ export interface EngineDefaults extends Pick<
 
 /**
  * How one call asks for a lock. Absent options take the engine's defaults. Times are milliseconds; a part of one counts as a whole one.
- * A number above 2,147,483,647 (24.8 days) is refused; `Infinity` is accepted where an option says so. Unless it says otherwise, an option
+ * A number above 2,147,483,647 (24.8 days) is rejected; `Infinity` is accepted where an option says so. Unless it says otherwise, an option
  * applies to the service, the decorator and the interceptor.
  */
 export type AcquireOptions = CallOptions & SharingOptions;
@@ -33,7 +33,7 @@ export type AcquireOptions = CallOptions & SharingOptions;
 /** The options of a call, without those that say how it shares the lock. */
 export interface CallOptions {
   /**
-   * How long to stay in line, for all keys together, in ms: 0 (try once) or more, or `Infinity` (forever). Default: the module's, which
+   * How long to stay in the queue, for all keys together, in ms: 0 (try once) or more, or `Infinity` (forever). Default: the module's, which
    * is 45,000 unless set. Also limits a nested request that waits for another branch of its flow.
    */
   waitTime?: number | undefined;
@@ -44,12 +44,12 @@ export interface CallOptions {
   leaseTime?: number | undefined;
   /**
    * Minimum time, from the grant, before another request can get the lock, in ms by the clock of the store: 0 or more. If the hold ends
-   * earlier, with a result or an error, the lock is kept until then: nobody holds it, waiters wait, a try is refused, and `forceRelease`
+   * earlier, with a result or an error, the lock is kept until then: nobody holds it, waiters wait, a try is rejected, and `forceRelease`
    * ends it. For a job that several instances start at nearly the same moment when only one should run it. Not after a loss or a crash:
    * then the lease decides. Default: 0. Of nested holds the longest counts, when the outermost ends.
    */
   holdAtLeast?: number | undefined;
-  /** Takes the request out of the line when it aborts; without effect after the grant. Default: none. Only for calls of the service. */
+  /** Takes the request out of the queue when it aborts; without effect after the grant. Default: none. Only for calls of the service. */
   signal?: AbortSignal | undefined;
   /**
    * Whether a request for a key that its flow holds is nested in that hold. `false`: it fails with a LockDeadlockError. Default: the
@@ -57,8 +57,8 @@ export interface CallOptions {
    */
   reentrant?: boolean | undefined;
   /**
-   * How many requests may wait before this one is refused with a LockQueueFullError: a whole number from 0, or `Infinity`. Default: the
-   * module's, which is `Infinity` unless set. Counts the line of each key; for a nested request, the line inside its flow.
+   * How many requests may wait before this one is rejected with a LockQueueFullError: a whole number from 0, or `Infinity`. Default: the
+   * module's, which is `Infinity` unless set. Counts the queue of each key; for a nested request, the queue inside its flow.
    */
   maxQueue?: number | undefined;
   /**
@@ -74,12 +74,12 @@ export interface CallOptions {
    */
   onLost?: 'signal' | 'reject' | undefined;
   /**
-   * Whether a request leaves the line when the client of the running HTTP, WebSocket or gRPC request goes away, unless it waits inside a hold.
+   * Whether a request leaves the queue when the client of the running HTTP, WebSocket or gRPC request goes away, unless it waits inside a hold.
    * `false`: it keeps waiting, as for work that should outlive the request. Default: the module's, which is true unless set.
    */
   requestScope?: boolean | undefined;
   /**
-   * Called when the request is put in a line (with several keys: in each line), with the number of requests served before it, from 0.
+   * Called when the request is put in a queue (with several keys: in each queue), with the number of requests served before it, from 0.
    * Default: none. Only for calls of the service.
    */
   onQueued?: ((position: number) => void) | undefined;
@@ -221,10 +221,12 @@ export function checkOptionsOf(where: string, options: AcquireOptions): void {
   checkOptions(options, ANY_DEFAULTS, false, `On ${where}, the lock option`);
 }
 
-/** Catches errors of the callback, even an async one: they must not cost its caller the place in line, nor end the process. */
+/** Catches errors of the callback, even an async one: they must not cost its caller the place in the queue, nor end the process. */
 function guarded(onQueued: (position: number) => void, defaults: EngineDefaults): (position: number) => void {
   const failed = (error: unknown): void =>
-    defaults.onWarning(withPage('onQueued threw; the request stays in line.', 'service#acquire'), { error });
+    defaults.onWarning(withPage('onQueued threw; the request stays in the queue.', 'service#acquire'), {
+      error,
+    });
   return (position) => {
     try {
       const returned: unknown = onQueued(position);

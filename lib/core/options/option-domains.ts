@@ -54,7 +54,7 @@ export type NumberOption = keyof typeof OPTION_DOMAINS;
  * The whole number that the option works with; undefined where `value` is outside its domain.
  *
  * A part of a millisecond counts as a whole one: no wait, lease or limit is shorter than asked for, and two
- * options compare as they were given. A part of a count is refused.
+ * options compare as they were given. A part of a count is rejected.
  */
 export function wholeNumber(option: NumberOption, value: unknown): number | undefined {
   const { unit, least, most, unbounded }: NumberDomain = OPTION_DOMAINS[option];

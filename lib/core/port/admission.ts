@@ -7,15 +7,15 @@ export interface Held {
   /** How the holders share the lock; undefined if one request holds it alone, or the lock is free. */
   readonly mode: Share['mode'] | undefined;
   /**
-   * `permits` of the permit request that joined the line, or was granted, last; undefined: there was none since the lock was free.
-   * A request that finds no line joins it before it is judged, so its own number counts.
+   * `permits` of the permit request that joined the queue, or was granted, last; undefined: there was none since the lock was free.
+   * A request that finds no queue joins it before it is judged, so its own number counts.
    */
   readonly limit: number | undefined;
 }
 
 /**
- * Whether the head of the line gets the lock now. If not, it blocks all behind it, whatever they are; that keeps writers and heavy requests
- * from starving. Each change is checked again: an end, a departure from the line, and a request that joins and so moves the limit.
+ * Whether the head of the queue gets the lock now. If not, it blocks all behind it, whatever they are; that keeps writers and heavy requests
+ * from starving. Each change is checked again: an end, a departure from the queue, and a request that joins and so moves the limit.
  *
  * A weight that a lowered limit no longer fits is admitted when nothing is held: no head blocks forever.
  */

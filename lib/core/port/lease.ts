@@ -45,7 +45,7 @@ export class Lease {
   private renewingStoppedListener: (() => void) | undefined;
   private interruption: Error | undefined;
   private controller: AbortController | undefined;
-  /** Why it ends though the store answers. */
+  /** Why it ends though the store responds. */
   private ending: string | undefined;
   /** Since when renewals fail (monotonic). */
   private suspectedAt = 0;
@@ -186,7 +186,7 @@ export class Lease {
     }
   }
 
-  /** Renewals that failed for only a moment failed because this process did not run to receive their answers. */
+  /** Renewals that failed for only a moment failed because this process did not run to receive their responses. */
   private whyNotRenewed(): string {
     const without = elapsedSince(this.since);
     const failing = this.current === 'uncertain' && performance.now() - this.suspectedAt > without / 10;

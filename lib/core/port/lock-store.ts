@@ -14,9 +14,9 @@ export const MOST_SHOWN = 1_000;
 export const LONGEST_LABEL = 128;
 
 /**
- * The port between the engine and the store of the lines: Redis, Redisson's wire format, or the memory of this process.
+ * The port between the engine and the store of the queues: Redis, Redisson's wire format, or the memory of this process.
  *
- * A store handles the line and the lease of single locks. Nesting, several keys and async contexts belong to the engine.
+ * A store handles the queue and the lease of single locks. Nesting, several keys and async contexts belong to the engine.
  */
 export interface LockStore {
   /** The store's name in messages and in `inspect`. */
@@ -27,7 +27,7 @@ export interface LockStore {
 
   /**
    * Why several requests cannot hold a lock together (`LockRequest.share`), and what to do instead. Absent if they can; the engine
-   * refuses such requests with this text.
+   * rejects such requests with this text.
    */
   readonly noSharing?: string | undefined;
 
@@ -41,12 +41,12 @@ export interface LockStore {
   encode(key: string): string;
 
   /**
-   * Puts the wait into the line of its key, and resolves with the grant when it is its turn.
+   * Puts the wait into the queue of its key, and resolves with the grant when it is its turn.
    *
    * If the promise rejects, the caller does not hold the lock, and a grant that still arrives is handed on.
    *
    * @throws LockTimeoutError when `waitTime` has elapsed, immediately for a try (`waitTime: 0`) on a busy lock
-   * @throws LockAbortedError when it is aborted in line or was before, unless the reason is a FairLockError, which is thrown as it is
+   * @throws LockAbortedError when it is aborted in the queue or was before, unless the reason is a FairLockError, which is thrown as it is
    * @throws LockQueueFullError when `maxQueue` requests already wait
    * @throws LockStoreUnavailableError when the server does not respond to a new request within the store's command deadline
    */
@@ -75,7 +75,7 @@ export interface LockStore {
   /** The keys of which the store has data, also of processes that are gone; absent if the store cannot list them. */
   keptKeys?(): Promise<KeptKeys>;
 
-  /** Hands back every grant, leaves every line, stops all timers, closes own connections. Never rejects, never hangs. */
+  /** Hands back every grant, leaves every queue, stops all timers, closes own connections. Never rejects, never hangs. */
   close(): Promise<void>;
 }
 
@@ -96,7 +96,7 @@ export interface KeptKeys {
 
 /** Whether a store can serve at the moment. */
 export interface StoreHealth {
-  /** A free lock can be taken and given back: the server answered within `commandTimeout`, and refused none of the commands. */
+  /** A free lock can be taken and given back: the server responded within `commandTimeout`, and rejected none of the commands. */
   readonly reachable: boolean;
   /** Messages of grants arrive; otherwise locks are handed on late. */
   readonly listening: boolean;
@@ -117,11 +117,11 @@ export interface LockSnapshot {
   readonly kept?: KeptLock;
   /** Of a shared lock, how much is taken, kept holds included: the sum of the weights of permits, or the number of reads. */
   readonly used?: number;
-  /** Of permits, how many there are: `permits` of the request that joined the line, or was granted, last. */
+  /** Of permits, how many there are: `permits` of the request that joined the queue, or was granted, last. */
   readonly limit?: number;
-  /** Those in line, in the order in which they will be served; at most the first 1,000. */
+  /** Those in the queue, in the order in which they will be served; at most the first 1,000. */
   readonly waiters: readonly LockWaiter[];
-  /** How many wait in all: those in line, and those that were granted together with the holder and follow it in the same process. */
+  /** How many wait in all: those in the queue, and those that were granted together with the holder and follow it in the same process. */
   readonly queueLength: number;
 }
 

@@ -4,11 +4,11 @@ import type { Lease } from './lease.js';
 /** One attempt to lock one key. */
 export interface LockRequest {
   readonly key: string;
-  /** Milliseconds to stay in line; 0 tries once without queueing; `Infinity` waits forever. */
+  /** Milliseconds to stay in the queue; 0 tries once without queueing; `Infinity` waits forever. */
   readonly waitTime: number;
   /** Milliseconds of a fixed lease that is never renewed; absent: the watchdog renews. */
   readonly leaseTime?: number | undefined;
-  /** How many requests may wait before a new one is refused; `Infinity`: no bound. */
+  /** How many requests may wait before a new one is rejected; `Infinity`: no bound. */
   readonly maxQueue: number;
   /** With whom it may hold the lock at the same time. Absent: it holds the lock alone; a plain lock, or a writer. */
   readonly share?: Share | undefined;
@@ -28,7 +28,7 @@ export interface Grant {
   readonly token: number | undefined;
   /** The state of the grant (held, uncertain or lost) by this process's own clocks. */
   readonly lease: Lease;
-  /** Milliseconds between joining the line and the grant. */
+  /** Milliseconds between joining the queue and the grant. */
   readonly waited: number;
   /**
    * It has a fixed lease of `leaseTime` ms from now on, as if it had been asked for with it, and is not renewed any more. Resolves when the
@@ -38,7 +38,7 @@ export interface Grant {
    */
   fix(leaseTime: number): Promise<void>;
   /**
-   * Gives the lock to the next in line; with `keep`, a number of ms, not before that time has elapsed, counted from the grant by the
+   * Gives the lock to the next in the queue; with `keep`, a number of ms, not before that time has elapsed, counted from the grant by the
    * store's clock. A lost grant is not kept. Idempotent, never rejects: a server that cannot be reached is retried in the
    * background until the lease expires, after which the server passes the lock on.
    * Resolves when the server acknowledged it, at the latest after the store's command deadline.

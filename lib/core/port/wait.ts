@@ -7,7 +7,7 @@ import type { Timers, TimedTask, TimerEntry } from '../runtime/timers.js';
 /** Calls waits when their times have elapsed. */
 export type WaitTimers = Pick<Timers, 'schedule' | 'cancel'>;
 
-/** What a line does about a wait in it. */
+/** What a queue does about a wait in it. */
 export interface WaitLine<Outcome> {
   /** `waitTime` has elapsed. */
   overdue(wait: Wait<Outcome>): void;
@@ -17,7 +17,7 @@ export interface WaitLine<Outcome> {
 
 /** Who waits. */
 export interface Caller {
-  /** The wait was put in line: see `Wait.queued`. */
+  /** The wait was put in the queue: see `Wait.queued`. */
   queued(ahead: number, id?: string): void;
 }
 
@@ -28,7 +28,7 @@ interface Ends<Outcome> {
 }
 
 /**
- * One request for one lock, with its promise, its deadline and its abort, until the line of a store or of a hold serves or refuses it.
+ * One request for one lock, with its promise, its deadline and its abort, until the queue of a store or of a hold serves or rejects it.
  */
 export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wait<Outcome>> {
   readonly key: string;
@@ -49,7 +49,7 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
   readonly deadline: number;
   aborted = false;
   reason: unknown;
-  /** The line in which it stands; undefined before and after. */
+  /** The queue in which it stands; undefined before and after. */
   private line: WaitLine<Outcome> | undefined;
   private timers: WaitTimers | undefined;
   private resolve!: Ends<Outcome>['resolve'];
@@ -80,12 +80,12 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
     return performance.now() - this.since;
   }
 
-  /** Whether it stands in a line. */
+  /** Whether it stands in a queue. */
   get inLine(): boolean {
     return this.line !== undefined;
   }
 
-  /** It stands in `line` from now on, which hears of its abort and of the end of its wait time. A try ends when its answer says so. */
+  /** It stands in `line` from now on, which hears of its abort and of the end of its wait time. A try ends when its response says so. */
   enter(line: WaitLine<Outcome>, timers: WaitTimers): void {
     this.line = line;
     this.timers = timers;
@@ -93,7 +93,7 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
   }
 
   /**
-   * The line calls it once, when the request was put in line, with how many requests will be served before it (holder not counted), and
+   * The queue calls it once, when the request was put in the queue, with how many requests will be served before it (holder not counted), and
    * with the name that `inspect` shows for it, if the store has one.
    */
   queued(ahead: number, id?: string): void {
@@ -110,7 +110,7 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
     this.reject(error);
   }
 
-  /** Ends the wait, if it still stands in a line: it is refused with `reason`, or with an error that contains it. */
+  /** Ends the wait, if it still stands in a queue: it is rejected with `reason`, or with an error that contains it. */
   abort(reason?: unknown): void {
     if (this.aborted) return;
     this.aborted = true;

@@ -7,7 +7,7 @@ export interface LockQuery {
   key?: string;
   /** Whether to search Redis for locks of processes that are gone (SCAN over the prefix). Default: false. */
   orphans?: boolean;
-  /** How long to wait for the processes to answer, in ms. Default: 500. */
+  /** How long to wait for the processes to respond, in ms. Default: 500. */
   timeout?: number;
 }
 
@@ -37,7 +37,7 @@ export interface WaitReport {
   waitingFor: number;
   /** How many are ahead of it, of those that were reported. */
   ahead?: number;
-  /** What the store calls the request, as in `inspect`; absent before the request is in line. */
+  /** What the store calls the request, as in `inspect`; absent before the request is in the queue. */
   id?: string;
   /** The keys that the same flow holds while it waits. */
   inside: string[];
@@ -64,7 +64,7 @@ export interface ProcessReport extends ClientIdentity {
 export interface LockReport {
   key: string;
   /**
-   * The first of `holders`; absent if the lock is free. If its process did not answer, the holder comes from Redis; that is asked only for the locks with the
+   * The first of `holders`; absent if the lock is free. If its process did not respond, the holder comes from Redis; that is asked only for the locks with the
    * longest waits.
    */
   holder?: ClientIdentity & Omit<HoldReport, 'key'>;
@@ -90,8 +90,8 @@ export interface LockOverview {
   processes: ProcessReport[];
   /** Only cycles that the store confirms after the reports, so that one that has ended meanwhile is not reported. */
   cycles: WaitCycle[];
-  /** Clients that listen but did not answer in time: a blocked event loop, or a stopped process. */
+  /** Clients that listen but did not respond in time: a blocked event loop, or a stopped process. */
   silent: { clientId: string; host?: string; pid?: number }[];
-  /** A sentence for each piece of missing information, such as an answer that cannot be read. Empty: the overview is complete. */
+  /** A sentence for each piece of missing information, such as a response that cannot be read. Empty: the overview is complete. */
   problems: string[];
 }

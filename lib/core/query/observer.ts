@@ -9,7 +9,7 @@ import { readReport, readRequest, type ReportRequest } from './report-text.js';
 import { isLong, reportedKey } from '../errors/text.js';
 import { findCycles, isConfirmed, keysOf } from './wait-cycles.js';
 
-/** How long `query` waits for the answers of other processes, ms. */
+/** How long `query` waits for the responses of other processes, ms. */
 const QUERY_TIMEOUT = 500;
 /** Of how many locks that have waiters but no reported holder the store is asked. */
 const MOST_UNEXPLAINED = 50;
@@ -36,7 +36,7 @@ export class Observer {
     const { key } = request;
     const kept = orphans ? await keysInStore(this.store, key) : { keys: [], problems: [] };
     const found: string[] = [];
-    // Looked up before the processes are asked: whoever holds a lock then is asked by name, so only one that is gone gives no answer.
+    // Looked up before the processes are asked: whoever holds a lock then is asked by name, so only one that is gone gives no response.
     const inStore = await lookUp(this.store, kept.keys, found);
     const named = inStore.flatMap(({ holders }) => holders.flatMap(clientOf));
     const answers = await this.store.peers?.askAll(JSON.stringify(request), timeout, named);
@@ -84,7 +84,7 @@ function reportsIn({ answers, problems }: PeerAnswers): { reports: ProcessReport
     if (report) found.reports.push(report);
     else
       found.problems.push(
-        `The answer of the client ${client} cannot be read: it may run another version of nestjs-fair-lock.`,
+        `The response of the client ${client} cannot be read: it may run another version of nestjs-fair-lock.`,
       );
   }
   return found;

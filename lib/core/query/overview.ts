@@ -9,7 +9,7 @@ const AT_ONCE = 50;
 const MOST_FAILED = 50;
 
 /**
- * The locks that processes report, by key: each with its holder and its line. A line is ordered by the waiting times that the processes
+ * The locks that processes report, by key: each with its holder and its queue. A queue is ordered by the waiting times that the processes
  * report, so their clocks are not compared.
  */
 export function assemble(reports: readonly ProcessReport[]): Map<string, LockReport> {
@@ -91,7 +91,7 @@ export async function lookUp(
   return found;
 }
 
-/** Adds the holders that only the store knows. @param gone the clients that gave no answer to their names */
+/** Adds the holders that only the store knows. @param gone the clients that gave no response to their names */
 export function addSnapshot(
   locks: Map<string, LockReport>,
   { key, holders, kept }: LockSnapshot,

@@ -1,4 +1,4 @@
-/** The questions and answers of processes about their holds and waits, as the text that the store carries. */
+/** The questions and responses of processes about their holds and waits, as the text that the store carries. */
 
 import type { Share } from '../options/sharing.js';
 import type { HoldReport, ProcessReport, WaitReport } from './lock-overview.js';

@@ -27,7 +27,7 @@ export class Reporter {
     const fits = (item: { readonly key: string }): boolean => key === undefined || item.key === key;
     const holds = oldest(this.held.present(), fits);
     const waits = oldest(this.waits.present(), ({ wait }) => fits(wait));
-    // One moment for all waits, since a line is ordered by their waiting times.
+    // One moment for all waits, since a queue is ordered by their waiting times.
     const now = performance.now();
     return {
       ...this.self,

@@ -35,7 +35,7 @@ interface Holder {
  *
  * A wait is stuck if a hold that it waits for is stuck, and a hold is stuck if a wait inside it is. A wait for permits, while others hold
  * permits, is stuck only if it would not fit beside those that are. A cycle is found only if each of its steps was reported: unknown holds,
- * such as those of a process that did not answer, are never guessed.
+ * such as those of a process that did not respond, are never guessed.
  */
 export function findCycles(processes: readonly ProcessReport[]): FoundCycle[] {
   const nodes = stuckNodes(processes, holdersByKey(processes));
@@ -57,7 +57,7 @@ export function keysOf({ steps }: FoundCycle): string[] {
     : steps.map(({ holds }) => holds);
 }
 
-/** Whether the store shows, after the reports, that each step still holds its lock and is still in line for the next. */
+/** Whether the store shows, after the reports, that each step still holds its lock and is still in the queue for the next. */
 export function isConfirmed(cycle: FoundCycle, snapshots: readonly LockSnapshot[]): boolean {
   const lockOf = (key: string): LockSnapshot | undefined =>
     snapshots.find((each) => reportedKey(each.key) === key);
@@ -65,7 +65,7 @@ export function isConfirmed(cycle: FoundCycle, snapshots: readonly LockSnapshot[
   return cycle.steps.every(({ clientId, holds, waitsFor }, i) => {
     const { id, token } = cycle.evidence[i]!;
     const { holders = [], waiters = [] } = lockOf(waitsFor) ?? {};
-    // A process hands a lock on to its next request in line, which the store counts as holders.
+    // A process hands a lock on to its next request in the queue, which the store counts as holders.
     const isNext = holders.some(({ client, share }) => client === clientId && !share);
     const isHeld = lockOf(holds)?.holders.some(
       (holder) => holder.client === clientId && (holder.token ?? 0) <= token,

@@ -8,13 +8,13 @@ import { follow, unfollow } from '../runtime/abort-relay.js';
 import { currentClient, type RequestClient } from '../runtime/async-context.js';
 import type { Linked } from '../runtime/linked-list.js';
 
-/** One call of an engine. With several keys it waits in several lines, one after the other. */
+/** One call of an engine. With several keys it waits in several queues, one after the other. */
 export class Call implements Linked<Call>, Caller {
   previous: Call | undefined;
   next: Call | undefined;
   /** Its present wait. */
   wait: Wait<unknown> | undefined;
-  /** Where that was put in line, and what the store calls it there; undefined while it is not in a line of the store. */
+  /** Where that was put in the queue, and what the store calls it there; undefined while it is not in a queue of the store. */
   place: { readonly ahead: number; readonly id?: string | undefined } | undefined;
   /** A holder whose process was found gone, and when its lease ends (monotonic). */
   gone: { readonly holder: string; readonly until: number } | undefined;
@@ -34,9 +34,9 @@ export class Call implements Linked<Call>, Caller {
   taken: readonly Hold[] | undefined;
   /** Reports its place to the caller, in the async context of the call. */
   readonly onQueued: CheckedOptions['onQueued'];
-  /** The client of the request: when it goes away, the request leaves the line. */
+  /** The client of the request: when it goes away, the request leaves the queue. */
   private readonly client: RequestClient | undefined;
-  /** Aborts when that client goes away. Listened to only while in line. */
+  /** Aborts when that client goes away. Listened to only while in the queue. */
   private leaving: AbortSignal | undefined;
 
   /** @param isTry it does not wait, and its caller goes on without the lock */
@@ -71,7 +71,7 @@ export class Call implements Linked<Call>, Caller {
     if (signal) follow(signal, wait);
   }
 
-  /** A store has put the wait in line. A request inside a hold goes on waiting when its client goes away. */
+  /** A store has put the wait in the queue. A request inside a hold goes on waiting when its client goes away. */
   queued(ahead: number, id?: string): void {
     const { wait, description, options } = this;
     if (!wait) return;
@@ -89,7 +89,7 @@ export class Call implements Linked<Call>, Caller {
     return Math.max(0, this.gone.until - performance.now());
   }
 
-  /** The wait is out of the line: stops listening to its caller and its client. */
+  /** The wait is out of the queue: stops listening to its caller and its client. */
   end(): void {
     const { wait, leaving } = this;
     const { signal } = this.options;

@@ -11,7 +11,7 @@ import type { Call } from './call.js';
 import type { WaitingCall, Waits } from './waits.js';
 
 /**
- * - `stopping`: only a flow that holds a lock may wait or join a line; other requests are refused.
+ * - `stopping`: only a flow that holds a lock may wait or join a queue; other requests are rejected.
  * - `drained`: all waits have ended, and the holders have been asked to stop. Nesting without a wait still works.
  * - `closed`: no lock is granted any more.
  */

@@ -96,7 +96,7 @@ class SlowWarnings {
     this.warn(
       withPage(
         `A request for the lock ${quote(key)} by ${this.nameOf(options)} has waited for ${duration(waitingFor)}` +
-          (ahead === undefined ? '' : `, with ${ahead} ahead of it in line`) +
+          (ahead === undefined ? '' : `, with ${ahead} ahead of it in the queue`) +
           (holder ? `. The lock is currently held by ${printable(holder.who)}${since(holder.heldFor)}` : '') +
           (gone ? `. Its process is gone; the lease ends in ${duration(gone.leaseLeft)}` : '') +
           (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),

@@ -16,7 +16,7 @@ interface GivenUp {
   readonly error: LockTimeoutError;
 }
 
-/** Warns an operator of requests that gave up, so that no line loses them silently. */
+/** Warns an operator of requests that gave up, so that no queue loses them silently. */
 export class TimeoutWarnings {
   private readonly periods = new Map<string, Period>();
 

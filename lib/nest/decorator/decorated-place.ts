@@ -34,7 +34,7 @@ const CAUSES =
   'A misspelt property, a variable of the environment that is not set, or two files that import each other leave it undefined.';
 
 /**
- * Refuses a key, options, or the name of a registration that are given and undefined. A default in their place would lock something else
+ * Rejects a key, options, or the name of a registration that are given and undefined. A default in their place would lock something else
  * than the partners of the method lock, without a word.
  *
  * @param given the arguments, as many as were written
@@ -60,7 +60,7 @@ export function refuseUndefined(given: readonly unknown[], where: string, withou
   }
 }
 
-/** Refuses a call as a standard ECMAScript decorator, which gets a context object instead of a property name. */
+/** Rejects a call as a standard ECMAScript decorator, which gets a context object instead of a property name. */
 function refuseStandardDecorators(property: unknown): void {
   if (typeof property !== 'object' || property === null || !('kind' in property)) return;
   throw new LockConfigurationError(

@@ -32,7 +32,7 @@ export interface OptionsOfDecorator {
    * function replaces the method: it is called with the same `this` and arguments, without the lock.
    */
   onTimeout?: 'skip' | Method | undefined;
-  /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. `undefined` is refused. */
+  /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. `undefined` is rejected. */
   name?: string;
   /**
    * What the method returns; required if that is not a promise. `'observable'` is locked from subscription to completion, error or
@@ -43,7 +43,7 @@ export interface OptionsOfDecorator {
 
 /**
  * A decorator for the methods that `Key` and `Options` fit. It "returns" the sentences that say what is wrong, which the compiler
- * refuses for a decorator and prints; `void` if nothing is. A sentence that depends on a type parameter of the class is judged by
+ * rejects for a decorator and prints; `void` if nothing is. A sentence that depends on a type parameter of the class is judged by
  * the constraint of that parameter, because the compiler judges the result of a function so, but not its parameters.
  *
  * `KeyArgs` and `FallbackArgs` are inferred as the parameters of the method if the key function and the fallback accept those, else

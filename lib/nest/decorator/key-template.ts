@@ -181,12 +181,12 @@ function unusable(what: string, why: string, place: KeyPlace): LockKeyError {
   return place.fromRequest()
     ? new LockKeyError(what, {
         status: 400,
-        message: `This request does not give its lock a usable key: ${why}.`,
+        message: `No usable lock key could be derived from this request: ${why}.`,
       })
     : new LockKeyError(what);
 }
 
-/** Refuses a template when its class is defined, so no client can read the message. */
+/** Rejects a template when its class is defined, so no client can read the message. */
 function refuseTemplate(sentence: string): never {
   throw new LockKeyError(sentence, { message: sentence });
 }
@@ -208,7 +208,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** The kind of a refused value; never its contents, which may be private. */
+/** The kind of a rejected value; never its contents, which may be private. */
 function describe(value: unknown): string {
   if (value === undefined || value === null || typeof value === 'number') return String(value);
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';

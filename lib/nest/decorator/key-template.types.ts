@@ -142,7 +142,7 @@ type LeafProblem<Path extends string, Leaf> = Leaf extends KeyValue
 /** Whether `T` is `any`, which is assignable to everything and so passes every other check. */
 type IsAny<T> = 0 extends 1 & T ? true : false;
 
-/** What a decorator that does not fit "returns": the compiler refuses it, and prints the sentence. */
+/** What a decorator that does not fit "returns": the compiler rejects it, and prints the sentence. */
 export interface Mistake<Sentence extends string> {
   readonly mistake: Sentence;
 }

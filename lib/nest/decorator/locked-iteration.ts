@@ -4,7 +4,7 @@ import { endingError, type OpenStream, type StreamHold } from './locked-stream.j
 /**
  * An async generator that holds a lock from its first `next()` until it ends, fails, or is left (`break`, `return()`).
  * Every step of the source runs inside the hold. If the consumer leaves before the first step, the generator never asks for the lock;
- * if in line, it leaves the line; if during a step, it leaves the source immediately, because the step may never end. When the end of the
+ * if in the queue, it leaves the queue; if during a step, it leaves the source immediately, because the step may never end. When the end of the
  * lock ends the iteration, the consumer hears of it immediately. The release waits in each case until the source works no longer.
  *
  * @param source makes the generator that runs under the lock; called inside the hold

@@ -133,7 +133,7 @@ function numberIn(
 function unusable({ place }: KeySource, option: 'permits' | 'weight', did: string): LockConfigurationError {
   return new LockConfigurationError(
     `The ${option} function of ${place.name} ${did}. It must return ${describeDomain(option)}, not a promise of one.`,
-    'This call does not give its lock a usable number of permits.',
+    'No usable number of permits could be derived from this call.',
   );
 }
 

@@ -3,7 +3,7 @@ import { endingError, type OpenStream, type StreamHold } from './locked-stream.j
 
 /**
  * An Observable that holds a lock from its subscription until it completes, fails or is unsubscribed. Each
- * subscription is a separate request; one that is unsubscribed in line leaves the line.
+ * subscription is a separate request; one that is unsubscribed in the queue leaves the queue.
  *
  * @param source makes the Observable that runs under the lock; called inside the hold
  * @param instead makes the replacement when the lock was not granted; undefined: the error passes through

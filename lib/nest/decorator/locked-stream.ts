@@ -11,7 +11,7 @@ export interface StreamHold {
   readonly onLost: 'signal' | 'reject';
 }
 
-/** Waits for the hold of a stream; leaves the line when `leaving` aborts. */
+/** Waits for the hold of a stream; leaves the queue when `leaving` aborts. */
 export type OpenStream = (leaving: AbortSignal) => Promise<StreamHold>;
 
 export async function openStream(

@@ -23,9 +23,9 @@ export interface FairLockRegistrationOptions {
   /** The name of this registration, for `@InjectFairLock(name)` and `@FairLocked(key, { name })`. */
   name?: string;
   /**
-   * Whether `FairLockFilter` answers the errors of the locks in the whole application, gateways included, behind its own
+   * Whether `FairLockFilter` handles the errors of the locks in the whole application, gateways included, behind its own
    * filters of `useGlobalFilters` and `@UseFilters`. Default true. Set it to false if a filter that the application provides as
-   * `APP_FILTER` must answer them.
+   * `APP_FILTER` must handle them.
    */
   filter?: boolean;
 }

@@ -26,7 +26,7 @@ import { FAIR_LOCK_NAME } from './second-registration.js';
 /**
  * Fair, crash-safe locks on Redis. Import it once, in the root module; it is global by default.
  *
- * With `app.enableShutdownHooks()`, a process that receives a signal to stop leaves every line immediately, lets its holders
+ * With `app.enableShutdownHooks()`, a process that receives a signal to stop leaves every queue immediately, lets its holders
  * finish, and hands its locks on; without them, its locks are free when their lease expires.
  *
  * @example

@@ -10,7 +10,7 @@ export const FAIR_LOCK_NAME = Symbol.for('nestjs-fair-lock:name-of-registration'
 const importsOfClass = new ListOfClass(Module({ imports: [] }));
 
 /**
- * Refuses two registrations of one name. Each might have its own locks, or read those of the other: sections with the same key could
+ * Rejects two registrations of one name. Each might have its own locks, or read those of the other: sections with the same key could
  * then run at the same time without any error.
  *
  * @throws LockConfigurationError that names the modules which import them

@@ -13,10 +13,10 @@ import { grpcCallOf, grpcCodeOf } from './grpc-call.js';
 const PERIOD = 10_000;
 
 /**
- * Answers the errors of this library in the form of each transport. HTTP: status, `Retry-After` and a JSON body, on
+ * Responds to the errors of this library in the form of each transport. HTTP: status, `Retry-After` and a JSON body, on
  * Express and Fastify. gRPC: a status code. Other RPC and WebSocket: a {@link FairLockErrorBody} with `status: 'error'`. GraphQL: `extensions`.
  * It logs what an operator must know (a lost lock, an unreachable store, a bug) with its code and all details, and an unreachable store at
- * most once in 10 s for each cause; a timeout, a full line, a client that left and a request without a usable key are not logged.
+ * most once in 10 s for each cause; a timeout, a full queue, a client that left and a request without a usable key are not logged.
  *
  * The module registers it for the application and its gateways, behind the application's own filters of
  * `useGlobalFilters` and `@UseFilters`, unless `FairLockModule.forRoot({ filter: false })` says otherwise. Nest gives no
@@ -32,7 +32,7 @@ const PERIOD = 10_000;
 @Catch(FairLockError)
 export class FairLockFilter implements ExceptionFilter<FairLockError> {
   private readonly logger = new Logger(FairLockFilter.name);
-  /** When the last line about an outage was logged, by its cause, and how many answers had none since. */
+  /** When the last line about an outage was logged, by its cause, and how many responses had none since. */
   private readonly outages = new Map<string, { readonly at: number; unsaid: number }>();
 
   catch(error: FairLockError, host: ArgumentsHost): Observable<never> | void {
@@ -99,7 +99,7 @@ function answerHttp(reply: HttpReply & ServerResponse, body: FairLockErrorBody):
     return;
   }
   if (body.retryAfter !== undefined) reply.header('Retry-After', String(body.retryAfter));
-  // On a connection that stays open, a client or a balancer would send its next requests here too, where all are refused. A response of
+  // On a connection that stays open, a client or a balancer would send its next requests here too, where all are rejected. A response of
   // HTTP/2, which is of another class, has no such header.
   if (body.code === 'SHUTTING_DOWN' && raw instanceof ServerResponse) reply.header('Connection', 'close');
   reply.status(body.statusCode).send({ ...body, error: STATUS_CODES[body.statusCode] });
@@ -112,7 +112,7 @@ interface WsClient {
   send(text: string): unknown;
 }
 
-/** As Nest answers its own exceptions: `cause` tells the client which of its messages failed. */
+/** As Nest does for its own exceptions: `cause` tells the client which of its messages failed. */
 function answerWs(ws: ReturnType<ArgumentsHost['switchToWs']>, body: object): void {
   const client = ws.getClient<WsClient>();
   const data = { ...body, cause: { pattern: ws.getPattern(), data: ws.getData<unknown>() } };

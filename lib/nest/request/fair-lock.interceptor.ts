@@ -53,7 +53,7 @@ export type FairLockInterceptorOptions = Omit<CallOptions, OptionOfService> &
 
 /** The options that only the interceptor takes. */
 export interface OptionsOfInterceptor {
-  /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. `undefined` is refused. */
+  /** Which registration of the module locks: `FairLockModule.forRoot({ name })`. `undefined` is rejected. */
   name?: string;
   /**
    * Until when the lock is held. `'handler'` (default): until the handler has ended, a stream included. `'response'`, for HTTP: until

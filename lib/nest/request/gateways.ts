@@ -15,9 +15,9 @@ const LIFECYCLE: readonly unknown[] = ['afterInit', 'handleConnection', 'handleD
 
 /** The features that the module adds to the gateways of an application. */
 interface GatewayFeatures {
-  /** A request in line whose client disconnects before its handler has ended leaves the line. */
+  /** A request in the queue whose client disconnects before its handler has ended leaves the queue. */
   readonly requestScope: boolean;
-  /** `FairLockFilter` answers the errors of the locks, behind the filters of the gateway itself. */
+  /** `FairLockFilter` handles the errors of the locks, behind the filters of the gateway itself. */
   readonly filter: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { type ArgumentsHost } from '@nestjs/common';
 
-/** A call of gRPC. It ends before its answer when the client cancels it, or its deadline has passed. */
+/** A call of gRPC. It ends before its response when the client cancels it, or its deadline has passed. */
 export interface GrpcCall {
   readonly cancelled: boolean;
   once(event: 'cancelled', listener: () => void): unknown;

@@ -12,7 +12,7 @@ import { type RequestClient, runForClient } from '../../core/runtime/async-conte
 import { ListOfClass } from '../decorator/nest-metadata.js';
 import { type GrpcCall, grpcCallOf } from './grpc-call.js';
 
-/** Runs every call of gRPC in an async scope that knows its client: a request in line whose call has been cancelled leaves the line. */
+/** Runs every call of gRPC in an async scope that knows its client: a request in the queue whose call has been cancelled leaves the queue. */
 class GrpcRequestScope implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const call = grpcCallOf(context);

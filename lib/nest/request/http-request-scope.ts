@@ -17,8 +17,8 @@ interface FastifyHooks {
 const installed = new WeakSet<HttpServer>();
 
 /**
- * From now on every HTTP request runs in an async scope that knows its client: a request in line whose client goes away
- * before the response was sent leaves the line, however deep the call.
+ * From now on every HTTP request runs in an async scope that knows its client: a request in the queue whose client goes away
+ * before the response was sent leaves the queue, however deep the call.
  */
 export function installHttpRequestScope(server: HttpServer): void {
   if (installed.has(server)) return;

@@ -58,7 +58,7 @@ function log(where: string, error: unknown): void {
     'errors#an-unhandled-rejection',
   );
   const logger = new Logger('FairLock');
-  // Every deployment refuses calls: nobody needs to look into it.
+  // Every deployment rejects calls: nobody needs to look into it.
   if (error instanceof LockShuttingDownError) logger.debug(line);
   else logger.error(line);
 }

@@ -21,8 +21,8 @@ const CLOSING = 2;
 const signals = new WeakMap<WsClient, AbortSignal>();
 
 /**
- * Runs every message to a gateway in an async scope that knows its client: a request in line whose client disconnects
- * before its handler has ended leaves the line.
+ * Runs every message to a gateway in an async scope that knows its client: a request in the queue whose client disconnects
+ * before its handler has ended leaves the queue.
  */
 export class WsRequestScope implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {

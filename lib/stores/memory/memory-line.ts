@@ -31,7 +31,7 @@ export class MemoryLine {
     waitTimers: NodeTimers,
     /** Milliseconds of a lease. */
     lease: number,
-    /** Called when the lock has neither a holder nor waiters, so that the line can be forgotten. */
+    /** Called when the lock has neither a holder nor waiters, so that the queue can be forgotten. */
     private readonly onIdle: () => void,
   ) {
     this.renewing = { lease, stopped: (grant) => this.leaseTimers.schedule(grant, grant.due) };
@@ -107,7 +107,7 @@ export class MemoryLine {
     };
   }
 
-  /** Refuses every waiter with `error`, then ends all grants. */
+  /** Rejects every waiter with `error`, then ends all grants. */
   close(error: Error): void {
     this.line.fail(error);
     for (const grant of [...this.holders]) void grant.release();
@@ -165,7 +165,7 @@ export class MemoryLine {
 /** Completes "The lock … was lost: …". */
 const BY_FORCE = 'it was released by force';
 
-/** A permit request that joins the line, or is granted, sets the limit. */
+/** A permit request that joins the queue, or is granted, sets the limit. */
 function withLimitOf(share: Share | undefined, held: Held): Held {
   return share?.mode === 'permits' ? { ...held, limit: share.permits } : held;
 }

@@ -66,7 +66,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   private find(key: string): MemoryLine | undefined {
-    // `settle` may remove the line, so it is looked up again.
+    // `settle` may remove the queue, so it is looked up again.
     this.lines.get(key)?.settle();
     return this.lines.get(key);
   }

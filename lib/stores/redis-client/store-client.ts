@@ -101,7 +101,7 @@ export class StoreClient {
   }
 
   /**
-   * Sends a command that no request in line waits for.
+   * Sends a command that no request in the queue waits for.
    *
    * @throws the error that a caller sees
    */
@@ -117,7 +117,7 @@ export class StoreClient {
   /**
    * Whether a lock can be taken and given back now, and whether messages are received. Never rejects.
    *
-   * @param obstacle why none can be taken although the server answers, in a sentence for clients; it rejects as commands do
+   * @param obstacle why none can be taken although the server responds, in a sentence for clients; it rejects as commands do
    */
   async health(obstacle?: () => Promise<string | undefined>): Promise<StoreHealth> {
     this.connect();

@@ -6,7 +6,7 @@ export interface RedissonOptions {
   /** Milliseconds for which Redis keeps a grant that its holder does not renew. Redisson's name and default: 30,000. */
   readonly lockWatchdogTimeout: number;
   /**
-   * Milliseconds after which a waiter without a wait time counts as dead once it is the first in line. Must be the same in Java.
+   * Milliseconds after which a waiter without a wait time counts as dead once it is the first in the queue. Must be the same in Java.
    * Redisson's name and default: 300,000.
    */
   readonly fairLockWaitTimeout: number;
@@ -24,6 +24,6 @@ export interface Client {
   readonly timers: Timers;
   /** host/pid */
   readonly where: string;
-  /** A script has woken the head of a line: a request of this client asks without waiting for the message. */
+  /** A script has woken the head of a queue: a request of this client asks without waiting for the message. */
   readonly wake: (id: string | undefined) => void;
 }

@@ -17,7 +17,7 @@ const [acquire, forceRelease, inspect, leave, release, renew] = [
 ];
 
 /**
- * The commands that wake a waiter. Redisson listens to sharded channels on a Cluster that has them, else to classic ones. On a Cluster
+ * The commands that wake a waiter. Redisson listens to sharded channels on a Redis Cluster that has them, else to classic ones. On Redis Cluster
  * scripts publish on both, because they cannot know which version listens.
  */
 export type Publish = 'PUBLISH' | 'PUBLISH SPUBLISH';
@@ -26,10 +26,10 @@ export type Publish = 'PUBLISH' | 'PUBLISH SPUBLISH';
 export interface WireRequest {
   /** `<uuid of the client>:<thread number>` */
   readonly id: string;
-  /** The wait time from which deadlines in line are computed. */
+  /** The wait time from which deadlines in the queue are computed. */
   readonly wait: number;
   readonly leaseTime: number;
-  /** The request is a try: it never waits in line. */
+  /** The request is a try: it never waits in the queue. */
   readonly tries: boolean;
   readonly maxQueue: number;
 }
@@ -46,7 +46,7 @@ type Words = readonly (string | number)[];
 /** Status, time of Redis in ms, and what the header of the script says. */
 type Answer = readonly [status: string, time: number, ...details: Words];
 
-/** So often in a row a command may come too late, ms: on a Cluster, the clocks of nodes may differ. */
+/** So often in a row a command may come too late, ms: on Redis Cluster, the clocks of nodes may differ. */
 const MOST_LATE = 3;
 
 /** The scripts as typed calls. All reject with a CommandFailure. */
@@ -80,7 +80,7 @@ export class RedissonCommands {
     return this.giveBack(leaseTime, () => this.run(release, line, id, keptUntil), readWoken);
   }
 
-  /** Leaves the line. Repeated until answered, at most for a lease; without an answer the deadline in line ends the wait. */
+  /** Leaves the queue. Repeated until answered, at most for a lease; without a response the deadline in the queue ends the wait. */
   leave(line: LineKeys, { id, wait }: Pick<WireRequest, 'id' | 'wait'>): Promise<LeaveReply> {
     return this.giveBack(this.options.lockWatchdogTimeout, () => this.run(leave, line, id, wait), readLeave);
   }
@@ -127,7 +127,7 @@ export class RedissonCommands {
 
   /**
    * Sends a command that carries the time of Redis after which it writes nothing: one command timeout from now. If it came too late,
-   * because this process stood still or the time came from another clock, its answer tells the time.
+   * because this process stood still or the time came from another clock, its response tells the time.
    */
   private async inTime(run: (limit: number) => Promise<unknown>): Promise<Answer> {
     for (let late = 0; late < MOST_LATE; late += 1) {
@@ -143,7 +143,7 @@ export class RedissonCommands {
     return this.client.connection.scripts.run(script, line.keys, this.values(line, id, ...more));
   }
 
-  /** Deadlines in line use the clocks of the clients, as in Redisson, so all hosts must agree on the time. */
+  /** Deadlines in the queue use the clocks of the clients, as in Redisson, so all hosts must agree on the time. */
   private values({ channel }: LineKeys, id: string, ...more: Words): Words {
     return [id, Date.now(), channel, this.publish, ...more];
   }
@@ -166,11 +166,11 @@ function readAcquire([status, time, first, second, holder, left, head]: Answer, 
         sentAt,
         left: Number(first),
         waiting: Number(second),
-        /** The clock of Redis, ms; after a lost reply it may be that of a later copy of the command. */
+        /** The Redis clock, ms; after a lost reply it may be that of a later copy of the command. */
         grantedAt: time,
       } as const;
     case 'BUSY':
-      /** The holder, or the head of the line if it is its turn, and the ms left of the holder's lease. */
+      /** The holder, or the head of the queue if it is its turn, and the ms left of the holder's lease. */
       return { status: 'busy', repeated, blocker: String(first), left: milliseconds(second) } as const;
     case 'FULL':
       return { status: 'full', repeated } as const;
@@ -180,7 +180,7 @@ function readAcquire([status, time, first, second, holder, left, head]: Answer, 
         repeated,
         sentAt,
         ahead: Number(first),
-        /** It was not in line before this command. */
+        /** It was not in the queue before this command. */
         entered: second === 'new',
         /** Undefined: the lock is free, and it is the turn of `head`. */
         holder: named(holder),
@@ -191,18 +191,18 @@ function readAcquire([status, time, first, second, holder, left, head]: Answer, 
   }
 }
 
-/** `woken`: the head of the line, which was told that it may ask; undefined: none was. */
+/** `woken`: the head of the queue, which was told that it may ask; undefined: none was. */
 function readWoken([status, , woken]: Answer) {
   return { status, woken: named(woken) };
 }
 
-/** `ahead`: how many requests were ahead of it; undefined: it was not in line. `left`: ms of the holder's lease. */
+/** `ahead`: how many requests were ahead of it; undefined: it was not in the queue. `left`: ms of the holder's lease. */
 function readLeave([, , woken, holder, place, left]: Answer) {
   const ahead = Number(place) < 0 ? undefined : Number(place);
   return { woken: named(woken), holder: named(holder), ahead, left: milliseconds(left) };
 }
 
-/** `waiters`: the first of the line, with the ms left to their deadlines. */
+/** `waiters`: the first of the queue, with the ms left to their deadlines. */
 function readInspect([, , holder, leaseLeft, queueLength, ...entries]: Answer) {
   const waiters = [];
   for (let i = 0; i < entries.length; i += 2) {

@@ -2,10 +2,10 @@ import type { TimedTask, TimerEntry, Timers } from '../../core/runtime/timers.js
 import type { Queued } from './commands.js';
 import type { RedissonRequest } from './request.js';
 
-/** Longest time between two looks of the first in line, ms. */
+/** Longest time between two looks of the first in the queue, ms. */
 const LONGEST_LOOK = 3_000;
 /**
- * A free lock belongs to the head of the line, which may be about to ask, or dead. Others ask again after this pause (ms), then after
+ * A free lock belongs to the head of the queue, which may be about to ask, or dead. Others ask again after this pause (ms), then after
  * twice as long, and so on. Otherwise they would not know when the lease ends that the head took since.
  */
 const FREE_PAUSE = 25;
@@ -13,8 +13,8 @@ const FREE_PAUSE = 25;
 /**
  * The requests of this client for one lock, in the order of their places.
  *
- * A message is only a hint to ask again. The first in line also asks when the holder's lease should end, and as often as a lease is
- * renewed or every 3 s, so that the line goes on even if all messages are lost.
+ * A message is only a hint to ask again. The first in the queue also asks when the holder's lease should end, and as often as a lease is
+ * renewed or every 3 s, so that the queue goes on even if all messages are lost.
  */
 export class Line implements TimedTask {
   timerEntry: TimerEntry | undefined;

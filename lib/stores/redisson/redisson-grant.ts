@@ -14,7 +14,7 @@ interface HeldLock {
   readonly keys: LineKeys;
   /** The section of that request has ended. */
   ended(id: string): void;
-  /** The next in line must look, because no message tells it that the lock becomes free. */
+  /** The next in the queue must look, because no message tells it that the lock becomes free. */
   lookWithin(ms: number): void;
 }
 
@@ -35,7 +35,7 @@ export class RedissonGrant implements Grant, TimedTask {
   constructor(
     private readonly request: WireRequest & { readonly call: Wait },
     readonly lease: Lease,
-    /** By the clock of Redis, ms. */
+    /** By the Redis clock, ms. */
     private readonly grantedAt: number,
     private readonly lock: HeldLock,
     private readonly client: Client,
@@ -110,7 +110,7 @@ export class RedissonGrant implements Grant, TimedTask {
     if (left > 0) this.client.timers.schedule(this, Math.min(performance.now() + left, renewal));
   }
 
-  /** A lost grant is released, too: by the clock of Redis it may not have expired yet. But it is not kept. */
+  /** A lost grant is released, too: by the Redis clock it may not have expired yet. But it is not kept. */
   private end(keep: number, acknowledge: () => void): void {
     const { request, lock } = this;
     const { commands, timers, options, wake } = this.client;

@@ -31,7 +31,7 @@ export interface RedissonLockStoreOptions extends RedissonOptions {
  */
 const PEER_CHANNELS = 'redisson_lock__channel:fair-lock:';
 
-/** One line with the Java services that use Redisson's `getFairLock(name)` on the same Redis. See docs/redisson.md. */
+/** One queue with the Java services that use Redisson's `getFairLock(name)` on the same Redis. See docs/redisson.md. */
 export class RedissonLockStore implements LockStore {
   readonly kind = 'redisson';
   readonly fencing = false;

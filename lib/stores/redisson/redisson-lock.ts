@@ -24,7 +24,7 @@ const BLOCKER_TIME = 100;
 /** Pause before a request asks again for a place that it may still have, ms. */
 const RETRY_PAUSE = 100;
 
-/** One lock in this client: leads its requests from the call to the grant, or out of the line. */
+/** One lock in this client: leads its requests from the call to the grant, or out of the queue. */
 export class RedissonLock {
   private readonly line: Line;
 
@@ -71,7 +71,7 @@ export class RedissonLock {
     else if (request) request.forced = true;
   }
 
-  /** Refuses those who wait, gives back what is held, and resolves when the server knows. */
+  /** Rejects those who wait, gives back what is held, and resolves when the server knows. */
   close(): Promise<void> {
     for (const request of [...this.line.requests.values()]) {
       if (request.state.is === 'holding') void request.state.grant.release();
@@ -91,7 +91,7 @@ export class RedissonLock {
     this.line.lookWithin(ms);
   }
 
-  /** A request asks for the lock or a place in line; if its acquire is under way, once more after that. */
+  /** A request asks for the lock or a place in the queue; if its acquire is under way, once more after that. */
   private ask(request: RedissonRequest | undefined): void {
     if (!request?.waits) return;
     request.asksAgain = request.asks;
@@ -136,7 +136,7 @@ export class RedissonLock {
       case 'failed': {
         const { error, effect, retriable } = news.failure;
         const placed = request.state.is === 'waiting';
-        // A request in line survives an outage until its wait time has elapsed.
+        // A request in the queue survives an outage until its wait time has elapsed.
         if (placed && retriable) return this.after(RETRY_PAUSE, () => this.ask(request));
         return placed || effect === 'unknown' ? this.withdraw(request, error) : this.refuse(request, error);
       }
@@ -181,7 +181,7 @@ export class RedissonLock {
       const listens = (): unknown => this.line.first === request && this.ask(request);
       void this.client.wakeUps.add(request.channel).then(listens);
     } else if (reply.entered) {
-      // It stands at the end now: its deadline had passed, so it counted as dead, or Redis lost the line.
+      // It stands at the end now: its deadline had passed, so it counted as dead, or Redis lost the queue.
       warnOfLostPlace(this.key, request, this.client.options.onWarning);
       this.line.moveToEnd(request, reply.sentAt.monotonic);
     }
@@ -192,7 +192,7 @@ export class RedissonLock {
     try {
       if (first) call.queued(reply.ahead, id);
     } catch (error) {
-      // A callback must not throw into the line: its request is refused and leaves.
+      // A callback must not throw into the queue: its request is rejected and leaves.
       this.withdraw(request, error);
     }
   }
@@ -220,7 +220,7 @@ export class RedissonLock {
     if (state.is === 'over' && !this.line.remove(request)) this.forget();
   }
 
-  /** Takes the request out of the line, and out of the lock if it was just granted. Undefined if that failed. */
+  /** Takes the request out of the queue, and out of the lock if it was just granted. Undefined if that failed. */
   private async leave(request: RedissonRequest): Promise<LeaveReply | undefined> {
     const reply = await this.client.commands.leave(this.keys, request).catch(() => undefined);
     this.client.wake(reply?.woken);

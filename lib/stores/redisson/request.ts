@@ -21,9 +21,9 @@ const LONGEST = 2 ** 40;
  * | over | leaves | leaves | – | – | – |
  */
 export type State =
-  /** It was never in line so far. */
+  /** It was never in the queue so far. */
   | { readonly is: 'asking' }
-  /** It is in line, and listens to its channel. */
+  /** It is in the queue, and listens to its channel. */
   | { readonly is: 'waiting' }
   | { readonly is: 'holding'; readonly grant: RedissonGrant }
   /** It wants neither the lock nor a place. */
@@ -73,7 +73,7 @@ export class RedissonRequest implements WireRequest {
     return this.state.is === 'asking' || this.state.is === 'waiting';
   }
 
-  /** Once it was in line, it is not refused if it must enter again. */
+  /** Once it was in the queue, it is not rejected if it must enter again. */
   get maxQueue(): number {
     return this.state.is === 'asking' ? this.call.maxQueue : Infinity;
   }

@@ -4,7 +4,7 @@ import type { Subscriber } from '../redis-client/connection/subscriber.js';
 /**
  * The channels on which waiters are woken.
  *
- * On a Cluster with sharded channels, Redisson publishes on those, else (or if its `shardedSubscriptionMode` is off) on classic ones;
+ * On a Redis Cluster with sharded channels, Redisson publishes on those, else (or if its `shardedSubscriptionMode` is off) on classic ones;
  * so this class listens to both. A message is only a hint: if the user's own Cluster client cannot listen to sharded channels,
  * the driver still asks from time to time.
  */

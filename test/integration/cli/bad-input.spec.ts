@@ -106,7 +106,7 @@ test('doctor checks the rest where the user may not look for locks of dead proce
     const { status, out, err } = await runCli(server.url.replace('://', '://lock:secret@'), 'doctor');
     expect({ status, err }).toEqual({ status: 1, err: '' });
     expect(out).toMatch(
-      /^Redis answers\. .*\n- Could not look for locks of dead processes: the Redis user lacks \+scan\.$/m,
+      /^Redis is reachable\. .*\n- Could not look for locks of dead processes: the Redis user lacks \+scan\.$/m,
     );
   } finally {
     await server.stop();
@@ -168,10 +168,10 @@ describe('a process that does not answer as this version does', () => {
     const { status, out } = await runCli(redisUrl(), 'ls', '--timeout', String(SOON), '--prefix', prefix);
     expect(status).toBe(0);
     expect(out).toMatch(new RegExp(`^order:1 +${HOST}/`, 'm'));
-    expect(out).toMatch(/^problem: The answer of the client stranger cannot be read: /m);
+    expect(out).toMatch(/^problem: The response of the client stranger cannot be read: /m);
     const doctor = await runCli(redisUrl(), 'doctor', '--timeout', String(SOON), '--prefix', prefix);
     expect(doctor.status).toBe(1);
-    expect(doctor.out).toContain('- problem: The answer of the client stranger');
+    expect(doctor.out).toContain('- problem: The response of the client stranger');
   });
 
   test('what a newer version reports in addition is left out', async () => {
@@ -204,6 +204,6 @@ describe('a process that does not answer as this version does', () => {
     await strangerReports('{}', 5_000);
     const { status, out } = await runCli(redisUrl(), 'ls', '--timeout', '100', '--prefix', prefix);
     expect(status).toBe(0);
-    expect(out).toMatch(/^silent: client stranger did not answer/m);
+    expect(out).toMatch(/^silent: client stranger did not respond/m);
   });
 });

@@ -55,7 +55,7 @@ describe('ls', () => {
     stopped.kill('SIGSTOP');
     const { status, out } = await cli('ls', '--timeout', '500');
     expect(status).toBe(0);
-    expect(out).toMatch(new RegExp(`^silent: ${HOST}/${stopped.pid} did not answer`, 'm'));
+    expect(out).toMatch(new RegExp(`^silent: ${HOST}/${stopped.pid} did not respond`, 'm'));
   });
 
   test('finds the lock of a dead process when asked for orphans', async () => {
@@ -201,7 +201,7 @@ describe('doctor', () => {
   test('finds nothing wrong where nothing is', async () => {
     await peer('order:1');
     const { status, out } = await cli('doctor');
-    expect(out).toBe('Redis answers, and so does 1 process.\nNo problems found.\n');
+    expect(out).toBe('Redis is reachable; 1 process responded.\nNo problems found.\n');
     expect(status).toBe(0);
   });
 

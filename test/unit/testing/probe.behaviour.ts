@@ -110,7 +110,7 @@ export function describeProbe(timers: FakeTimers): void {
       const held = await locks.hold(['order:42', 'account:ann']);
       await orders.look('42');
       await expect(locks.waitForLine('order:42', 1, BRIEFLY)).rejects.toThrow(
-        'Expected 1 in line for "order:42"; none are waiting',
+        'Expected 1 in the queue for "order:42"; none are waiting',
       );
       const transfer = orders.transfer('ann', 'bob');
       await expect(locks.waitForLine('order:42', 1, BRIEFLY)).rejects.toThrow(

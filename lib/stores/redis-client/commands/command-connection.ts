@@ -137,12 +137,12 @@ export class CommandConnection implements CommandLink {
     if (failure.failure === 'read-only') this.leaveDemoted();
     if (this.client.status === 'end' && !this.closed) return clientEnded(this.connectError, failure.effect);
     if (failure.failure !== 'unreachable' || failure.effect !== 'none') return failure;
-    // Why it was not sent, if known. Network errors count only while there is no connection: single nodes of a Cluster may fail.
+    // Why it was not sent, if known. Network errors count only while there is no connection: single Cluster nodes may fail.
     const network = this.ready ? undefined : noConnection(this.connectError);
     return refusedCredentials(this.connectError) ?? network ?? failure;
   }
 
-  /** A command was not answered. Probes the nodes of a Cluster; drops another connection if no later command was answered either. */
+  /** A command was not answered. Probes the Cluster nodes; drops another connection if no later command was answered either. */
   private overdue(since: number): CommandFailure {
     const failure = this.noted(commandTimeout(this.timeout));
     if (this.closed) return failure;

@@ -17,7 +17,7 @@ export interface CommandLink {
   /** Whether commands can be sent now. */
   readonly ready: boolean;
   readonly isCluster: boolean;
-  /** Called after each connect; on a Cluster after that of each node, and when other nodes may serve some slots. */
+  /** Called after each connect; on Redis Cluster after that of each node, and when other nodes may serve some slots. */
   onConnected: (() => void) | undefined;
   /** Called after each loss of a connection. */
   onClosed: (() => void) | undefined;
@@ -28,7 +28,7 @@ export interface CommandLink {
   /** Resolves when commands can be sent, or after `limit` ms. Does not keep the process alive. */
   whenReady(limit: number): Promise<void>;
 
-  /** Resolves with how many connections the server counts at the channel; undefined: it counts only some, as a node of a Cluster. */
+  /** Resolves with how many connections the server counts at the channel; undefined: it counts only some, as a Cluster node. */
   publish(channel: string, text: string): Promise<number | undefined>;
 
   /** Resolves with how many replicas have what this connection wrote, after `timeout` ms at most. */

@@ -2,7 +2,7 @@ import type { CommandLink } from './link.js';
 import { toCommandFailure, type CommandFailure } from '../server/server-failure.js';
 import { Signal } from '../server/time-limit.js';
 
-/** Pause before a refused command is repeated, ms; doubled each time up to the longest. */
+/** Pause before a rejected command is repeated, ms; doubled each time up to the longest. */
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 500;
 

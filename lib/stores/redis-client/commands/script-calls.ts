@@ -5,7 +5,7 @@ import type { Retry, RetryRule } from './retry.js';
 export interface Sent {
   /** When the answered copy was sent: a lease that the reply names counts from there. */
   readonly sentAt: Instant;
-  /** How many copies were sent. Of several, those without an answer may still run. */
+  /** How many copies were sent. Of several, those without a response may still run. */
   readonly copies: number;
 }
 

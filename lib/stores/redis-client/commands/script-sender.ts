@@ -40,7 +40,7 @@ export class ScriptSender implements ScriptRunner {
   /**
    * Sends a script, as often as the server does not know it.
    *
-   * @throws the error from `outcomes`, also if there is no reply within the limit; the script may still run then
+   * @throws the error from `outcomes`, even if there is no reply within the limit; the script may still run then
    */
   async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     for (;;) {

@@ -6,7 +6,7 @@ import { addressOf } from './cluster-nodes.js';
 import { DISCONNECT_TIMEOUT, OWN_OPTIONS, reconnectDelay } from './own-options.js';
 
 /**
- * A connection to one node of a Cluster, for listening: a message published on any node reaches all nodes. Each time the connection
+ * A connection to one Cluster node, for listening: a message published on any node reaches all nodes. Each time the connection
  * breaks, another node is tried.
  *
  * The subscriber inside a Cluster client cannot be used for this: it emits no event when it changes nodes or fails to subscribe, so
@@ -68,7 +68,7 @@ async function nodesOf(cluster: Cluster): Promise<Redis[]> {
   return failed ? [] : cluster.nodes();
 }
 
-/** Chooses a node other than `last` if there is one, since `last` may never answer again. */
+/** Chooses a node other than `last` if there is one, since `last` may never respond again. */
 function anyOf(nodes: readonly Redis[], last: string | undefined): Redis | undefined {
   const others = nodes.filter((node) => addressOf(node) !== last);
   const choice = others.length > 0 ? others : nodes;

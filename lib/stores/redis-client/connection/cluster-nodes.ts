@@ -28,7 +28,7 @@ export class ClusterNodes {
     cluster.on('refresh', () => changes.moved());
   }
 
-  /** Refreshes the slot map: a command was refused or its connection broke, and ioredis refreshes only on a redirection. */
+  /** Refreshes the slot map: a command was rejected or its connection broke, and ioredis refreshes only on a redirection. */
   refresh(): void {
     const time = performance.now();
     if (time - this.refreshedAt < REFRESH_PAUSE || this.cluster.status !== 'ready') return;
@@ -37,7 +37,7 @@ export class ClusterNodes {
   }
 
   /**
-   * Called when a node did not answer: pings all nodes, and drops the connections without an answer within `limit` ms. Then their
+   * Called when a node did not respond: pings all nodes, and drops the connections without a response within `limit` ms. Then their
    * commands fail, and later ones go to the node that serves their slots.
    */
   async probe(limit: number): Promise<void> {

@@ -1,10 +1,10 @@
 import type { ClusterOptions, RedisOptions } from 'ioredis';
 
-/** How long connecting may take, and so may the first answer on a new connection, ms. */
+/** How long connecting may take, and so may the first response on a new connection, ms. */
 export const CONNECT_TIMEOUT = 5_000;
 /** How long a peer may take to close its side, ms. */
 export const DISCONNECT_TIMEOUT = 50;
-/** How long a sentinel, or a node that is asked for the slot map, may take to answer, ms. */
+/** How long a sentinel, or a node that is asked for the slot map, may take to respond, ms. */
 export const LOOK_UP_TIMEOUT = 1_000;
 /**
  * After how long without traffic the kernel probes a connection, ms. A NAT or a balancer forgets idle ones after minutes, without a sign; the

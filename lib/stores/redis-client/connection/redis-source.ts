@@ -14,7 +14,7 @@ export type RedisRole = 'commands' | 'subscriber' | 'replication';
 /**
  * Where Redis is: a URL, ioredis options, an existing client (never quit, never reconfigured: the lock makes its own
  * connections from it), or a function that makes a new client for a role, for credentials that rotate: it is asked again when the server
- * refuses them.
+ * rejects them.
  */
 export type RedisSource = string | RedisOptions | Redis | Cluster | ((role: RedisRole) => Redis | Cluster);
 
@@ -55,7 +55,7 @@ export function openConnection(
 
 /**
  * Reconnects a connection that is not ready within `limit` ms. The kernel of a frozen server still accepts connections, and ioredis limits
- * only the time until then: it would wait forever for the answer, instead of looking for the new primary
+ * only the time until then: it would wait forever for the response, instead of looking for the new primary
  * (https://github.com/redis/ioredis/issues/1314 is the same of a connection that was ready before).
  */
 export function limitHandshake(client: Redis, limit = CONNECT_TIMEOUT): void {
@@ -67,7 +67,7 @@ export function limitHandshake(client: Redis, limit = CONNECT_TIMEOUT): void {
 }
 
 /**
- * Asks the user's function again when the server refuses the credentials, at most once a second: they may have been rotated. ioredis reads user
+ * Asks the user's function again when the server rejects the credentials, at most once a second: they may have been rotated. ioredis reads user
  * and password from the options at each attempt to connect.
  */
 function renewCredentials(client: Redis, ask: () => Redis | Cluster): void {
@@ -127,7 +127,7 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
   const isClient = typeof client?.on === 'function' && 'status' in client;
   if (isClient && !made.has(client)) {
     made.add(client);
-    // The lock subscribes again itself. If an attempt of ioredis were refused, its unhandled rejection would end the process. And it
+    // The lock subscribes again itself. If an attempt of ioredis were rejected, its unhandled rejection would end the process. And it
     // listens to the sentinels itself (`SentinelWatch`).
     if (!client.isCluster) Object.assign(client.options, { autoResubscribe: false, failoverDetector: false });
     // ioredis would repeat an unanswered WAIT on the next connection. There it proves nothing, and if replicas are missing, it blocks the

@@ -62,7 +62,7 @@ export class SentinelWatch {
     sentinel.on('message', (_, change: string) => this.announced(change));
   }
 
-  /** Whether the sentinel answers. Never rejects. */
+  /** Whether the sentinel responds. Never rejects. */
   private async subscribe(sentinel: Redis): Promise<boolean> {
     const others = await sentinel
       .call('SENTINEL', 'SENTINELS', this.client.options.name ?? '')
@@ -70,7 +70,7 @@ export class SentinelWatch {
     try {
       await sentinel.subscribe(CHANNEL);
     } catch {
-      // It may be frozen, or refuse this user.
+      // It may be frozen, or reject this user.
       setTimeout(() => sentinel.status === 'ready' && sentinel.disconnect(true), LOOK_UP_TIMEOUT).unref();
       return false;
     }
@@ -105,7 +105,7 @@ export class SentinelWatch {
 
 function aboutSilence(address: string, error: unknown): string {
   return withPage(
-    `The sentinel ${address} does not respond (${networkTrouble(error) ?? 'connection failed'}). Locks are served while Redis answers, and ` +
+    `The sentinel ${address} does not respond (${networkTrouble(error) ?? 'connection failed'}). Locks are served while Redis responds, and ` +
       'while another sentinel does, this process follows a failover. Check that sentinel, or remove it from `sentinels`.',
     'troubleshooting#warnings-at-the-start',
   );

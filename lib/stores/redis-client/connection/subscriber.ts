@@ -2,7 +2,7 @@ import { closeClient, type Closable } from '../server/close-client.js';
 import { after, atMost, Signal, within } from '../server/time-limit.js';
 import { CONNECT_TIMEOUT } from './own-options.js';
 
-/** How long to wait before subscribing again after a refusal on a connection that is up, in ms. */
+/** How long to wait before subscribing again after a rejection on a connection that is up, in ms. */
 const RESUBSCRIBE_DELAY = 250;
 /** Least time between two reconnects because no message arrives, ms: if ACLs deny messages, a reconnect does not help. */
 const DEAF_PAUSE = 10_000;
@@ -19,7 +19,7 @@ export interface SubscriberClient extends Closable {
 
 /**
  * Publishes a message without a meaning on the client's own channel. Resolves with how many connections the server counts there; undefined:
- * it counts only some, as a node of a Cluster.
+ * it counts only some, as a Cluster node.
  */
 export type Ping = () => Promise<number | undefined>;
 
@@ -27,7 +27,7 @@ export type Ping = () => Promise<number | undefined>;
  * The private subscriber connection of a client.
  *
  * ioredis reports a connection as ready before it has subscribed again, and does not notice if that fails. So this class
- * subscribes and waits for the answers itself; `up` means that the server has acknowledged every channel.
+ * subscribes and waits for the responses itself; `up` means that the server has acknowledged every channel.
  */
 export class Subscriber {
   private readonly channels = new Set<string>();
@@ -51,7 +51,7 @@ export class Subscriber {
 
   /**
    * Whether a script can count who listens to the client's channel. False: messages arrive, but the server that commands go to counts
-   * nobody, as behind a proxy or on another node of a Cluster; undefined: not known (yet).
+   * nobody, as behind a proxy or on another Cluster node; undefined: not known (yet).
    */
   counted: boolean | undefined;
 
@@ -120,7 +120,7 @@ export class Subscriber {
    * Publishes to the own channel, and resolves within `limit` ms with whether messages arrive; learns `counted` from it. A subscription
    * that only seems to be up (half open, lost, on another server than the commands) is replaced.
    *
-   * @throws CommandFailure, or what ioredis rejects with, if the server does not answer
+   * @throws CommandFailure, or what ioredis rejects with, if the server does not respond
    */
   async check(limit: number): Promise<boolean> {
     const { upSince } = this;

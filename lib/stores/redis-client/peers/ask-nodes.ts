@@ -3,19 +3,19 @@ import { addressOf } from '../connection/cluster-nodes.js';
 import { toCommandFailure } from '../server/server-failure.js';
 import { atMost } from '../server/time-limit.js';
 
-/** The answers of the nodes, and a sentence for each node that did not answer. */
+/** The responses of the nodes, and a sentence for each node that did not respond. */
 export interface NodeAnswers<T> {
   readonly answers: T[];
   readonly problems: string[];
 }
 
 /**
- * Asks each node of a Cluster, or the only server. Returns the answers that came, even if some nodes did not answer.
+ * Asks each Cluster node, or the only server. Returns the responses that came, even if some nodes did not respond.
  *
  * @param limit how long to look for nodes that joined, ms
- * @param command must settle, also where a node never answers
- * @param missing completes the sentence about a node without an answer: `did not report …`
- * @throws CommandFailure where no node answers
+ * @param command must settle, also where a node never responds
+ * @param missing completes the sentence about a node without a response: `did not report …`
+ * @throws CommandFailure where no node responds
  */
 export async function askNodes<T>(
   client: Redis | Cluster,
@@ -38,7 +38,7 @@ export async function askNodes<T>(
 }
 
 /**
- * The nodes of a Cluster as they are now, or the only server. ioredis asks which nodes there are when it connects and when it is
+ * The Cluster nodes as they are now, or the only server. ioredis asks which nodes there are when it connects and when it is
  * redirected, so its table lacks nodes that joined since. The table is refreshed first, for `limit` ms at the most. If that fails, the
  * known nodes remain, and the commands sent to them report the cause.
  */

@@ -14,12 +14,12 @@ import { Signal, within } from '../server/time-limit.js';
 const BY_NAME_TIMEOUT = 250;
 
 const DEAF =
-  'This process is not receiving messages, so answers of the others may be missing. It is resubscribing: try again.';
+  'This process is not receiving messages, so responses of the others may be missing. It is resubscribing: try again.';
 
 /** The clients that listen to channels of one form, `<channels><client id>`, and what they ask each other there. */
 export class RedisPeers implements Peers {
   onQuestion: ((question: string) => string | undefined) | undefined;
-  /** What takes the answers to a question, by its nonce. */
+  /** What takes the responses to a question, by its nonce. */
   private readonly open = new Map<string, (client: string, answer: string) => void>();
 
   /**
@@ -75,7 +75,7 @@ export class RedisPeers implements Peers {
       const listeners = await this.answered(() =>
         Promise.all(asked.map((client) => via.publish(this.channels + client, message))),
       );
-      // A node of a Cluster, or a proxy, counts only some.
+      // A Cluster node, or a proxy, counts only some.
       if (this.subscriber.counted && !via.isCluster && !this.connection.isCluster)
         for (const [i, client] of asked.entries()) if (listeners[i] === 0) missing.delete(client);
       if (missing.size === 0) all.fire();
@@ -108,7 +108,7 @@ export class RedisPeers implements Peers {
   }
 
   /**
-   * All clients that listen; on a Cluster each node knows only those connected to it. Also returns a node that answered, to publish by:
+   * All clients that listen; on Redis Cluster each node knows only those connected to it. Also returns a node that responded, to publish by:
    * every node passes messages on to all others, but ioredis might choose one that hangs.
    */
   private async listeners(): Promise<{ listening: Set<string>; problems: string[]; via: Redis }> {

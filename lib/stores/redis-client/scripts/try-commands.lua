@@ -2,7 +2,7 @@
 --
 -- KEYS  [1] a key that nothing else uses
 -- ARGV  commands with their arguments, separated by spaces; KEY stands for the key
--- Returns { command, error, … } for each command that Redis refuses regardless of the data; other errors do not count
+-- Returns { command, error, … } for each command that Redis rejects regardless of the data; other errors do not count
 --- include: try
 local refused = {}
 for _, command in ipairs(ARGV) do

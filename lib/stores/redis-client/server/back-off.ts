@@ -3,7 +3,7 @@ import type { CommandFailure } from './server-failure.js';
 /** Bounds of the pause before a command is repeated, ms. */
 const SHORTEST = 100;
 const LONGEST = 1_000;
-/** A pause as a part of the time since the last answer. */
+/** A pause as a part of the time since the last response. */
 const SHARE = 1 / 4;
 
 /**
@@ -11,7 +11,7 @@ const SHARE = 1 / 4;
  * so that a thousand locks neither keep the process busy nor flood a server that comes back.
  */
 export class BackOff {
-  /** Since when nothing was answered (monotonic ms); to be cleared by an answer. */
+  /** Since when nothing was answered (monotonic ms); to be cleared by a response. */
   since: number | undefined;
 
   /** Adds the pause to a failure. Without a connection there is no repeating: each lock sends its request after the reconnect. */

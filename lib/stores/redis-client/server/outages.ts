@@ -107,7 +107,7 @@ export class Outages {
     this.tell(
       told
         ? `Redis has not served locks for ${duration(time - from)}: ${why}`
-        : `Redis stopped serving locks: ${why} New calls fail with STORE_UNAVAILABLE, calls in line keep waiting, and holders keep their ` +
+        : `Redis stopped serving locks: ${why} New calls fail with STORE_UNAVAILABLE, queued calls keep waiting, and holders keep their ` +
             'locks until their leases expire. This process keeps trying.',
     );
     outage.told = true;

@@ -11,7 +11,7 @@ export type Effect = 'none' | 'unknown';
 /** What can make a failed command succeed: time, an operator (who grants a right, adds memory, sets a password), or nothing. */
 export type Remedy = 'time' | 'operator' | 'none';
 
-/** A command that got no usable answer. Internal: callers see `error`. */
+/** A command that got no usable response. Internal: callers see `error`. */
 export class CommandFailure extends Error {
   /** Milliseconds after which a lock should repeat it; Infinity: when there is a connection again (`BackOff`). */
   retryAfter = 100;
@@ -67,7 +67,7 @@ const NO_PRIMARY = 'no sentinel named the primary: none of them responds, or non
 const NO_RIGHT = /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
 
 /**
- * The errors of Redis and ioredis, and whether the script may have taken effect. It has not if Redis refused to run it, or refused
+ * The errors of Redis and ioredis, and whether the script may have taken effect. It has not if Redis did not run it, or rejected
  * its first write. Redis 6 wraps script errors in other text, so patterns match anywhere.
  */
 const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: string])[] = [
@@ -167,7 +167,7 @@ export function nodeOfCluster(cause: unknown): CommandFailure | undefined {
   return unavailable('unreachable', 'none', 'operator', why, cause);
 }
 
-/** The failure of a connection that is refused because of its credentials. They may be rotated, so repeating makes sense. */
+/** The failure of a connection that is rejected because of its credentials. They may be rotated, so repeating makes sense. */
 export function refusedCredentials(cause: unknown): CommandFailure | undefined {
   if (!(cause instanceof Error) || !CREDENTIALS.test(cause.message)) return undefined;
   return unavailable('wrong-credentials', 'none', 'time', REFUSED_CREDENTIALS, cause);

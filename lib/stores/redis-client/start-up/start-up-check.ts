@@ -16,7 +16,7 @@ export interface RequiredCommands {
   readonly channels: string;
   /**
    * Commands as the store's scripts run them; KEY stands for `key`. Together they leave nothing behind. The first that writes is one that a
-   * server refuses whose memory is full.
+   * server rejects whose memory is full.
    */
   readonly commands: readonly string[];
   /** The same for messages: without them, locks are handed on late. */
@@ -102,7 +102,7 @@ function aboutRights(missing: ReadonlySet<string>, { page }: RequiredCommands): 
   ];
 }
 
-/** A command that was refused outside a script. */
+/** A command that was rejected outside a script. */
 function noteRefusal(missing: Set<string>, error: unknown, keys: string): void {
   const message = error instanceof Error ? error.message : '';
   const command = /(?:the|unknown command) ['`]([^'`]+)/.exec(message)?.[1];
@@ -144,7 +144,7 @@ async function lookAtNode(
       'This Redis is a read-only replica: every lock request will fail (READONLY). Connect to the primary, or specify the ' +
         'addresses of the Sentinels or of the Cluster.',
     );
-  // ioredis goes on in database 0 if its SELECT is refused.
+  // ioredis goes on in database 0 if its SELECT is rejected.
   const { db = 0 } = node.options;
   const selected: unknown = db === 0 || (await node.select(db).catch((error: unknown) => error));
   if (selected instanceof Error && selected.message.includes('out of range'))

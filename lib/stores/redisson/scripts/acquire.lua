@@ -1,4 +1,4 @@
--- Takes the lock, or a place in line. Repeating it changes nothing: a request that already holds gets HELD and is not counted twice.
+-- Takes the lock, or a place in the queue. Repeating it changes nothing: a request that already holds gets HELD and is not counted twice.
 -- Writes nothing after its deadline.
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
@@ -25,7 +25,7 @@ local head, headDeadline = dropStale()
 if not holder and (not head or head == request) then
   -- Before the first write, so that a foreign type of the deadlines fails there.
   local behind = redis.call('ZRANGE', deadlines, 0, -1)
-  -- When memory is full, a request in line may still take the lock, and HSET refuses a new one.
+  -- When memory is full, a request in the queue may still take the lock, and HSET rejects a new one.
   if head then
     redis.call('LPOP', queue)
   end
@@ -52,12 +52,12 @@ end
 
 local length = redis.call('LLEN', queue)
 if place then
-  -- The deadline of the request was lost, so it enters the line again.
+  -- The deadline of the request was lost, so it enters the queue again.
   length = length - redis.call('LREM', queue, 0, request)
 elseif tonumber(ARGV[8]) >= 0 and length >= tonumber(ARGV[8]) then
   return { 'FULL', time }
 end
--- The deadline is computed from that of the last in line, or from the end of the lease.
+-- The deadline is computed from that of the last in the queue, or from the end of the lease.
 local last = redis.call('LINDEX', queue, -1)
 local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now

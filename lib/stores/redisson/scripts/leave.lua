@@ -1,9 +1,9 @@
--- Takes a request out of the line, and ends its grant if it has one that came too late. Repeating it
+-- Takes a request out of the queue, and ends its grant if it has one that came too late. Repeating it
 -- changes nothing; carries no deadline, and works when memory is full.
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish  [5] ms that the request would have waited
--- Returns 'LEFT', Redis time, the head that was woken or '', the holder or '', how many were ahead (-1: was not in line), ms
+-- Returns 'LEFT', Redis time, the head that was woken or '', the holder or '', how many were ahead (-1: was not in the queue), ms
 --         left of the lease
 --- include: lock
 local place = redis.call('LPOS', queue, request)

@@ -215,7 +215,7 @@ describe('what takes long', () => {
         /^A request for the lock "order:1" by \S+\/\d+ has waited for \d+ ms, with 1 ahead of it/,
       ),
       expect.stringMatching(
-        /^A request for the lock "order:1" by \S+\/\d+\/Orders\.pay has waited for \d+ ms, with 0 ahead of it in line\. The lock is currently held by \S+\/\d+\/Orders\.ship, for \d+ ms\. See /,
+        /^A request for the lock "order:1" by \S+\/\d+\/Orders\.pay has waited for \d+ ms, with 0 ahead of it in the queue\. The lock is currently held by \S+\/\d+\/Orders\.ship, for \d+ ms\. See /,
       ),
       expect.stringMatching(/^The lock "order:1" has been held for \d+ ms by \S+\/\d+\/Orders\.ship\./),
       expect.stringMatching(/^WAIT_TIMEOUT: Gave up waiting for the lock "order:1" after 150 ms/),

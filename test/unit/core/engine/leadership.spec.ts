@@ -182,7 +182,7 @@ describe('a section that throws', () => {
     expect(pauses).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
     expect(b.warnings).toHaveLength(begun.length);
     expect(b.warnings[2]).toBe(
-      'The section of the leader "k" threw: no paper. This process resigned. It rejoins the line in 4 s. See nestjs-fair-lock/docs/recipes/leader.md#what-the-log-says.',
+      'The section of the leader "k" threw: no paper. This process resigned. It rejoins the queue in 4 s. See nestjs-fair-lock/docs/recipes/leader.md#what-the-log-says.',
     );
     expect(await b.store.held('k')).toBe(false);
   });
@@ -231,7 +231,7 @@ describe('a section that throws', () => {
       throw new Error('no paper');
     });
     for (let s = 0; s < 35; s += 1) await jest.advanceTimersByTimeAsync(1_000);
-    expect(b.warnings.map((text) => / rejoins the line in (.*?)\. /.exec(text)?.[1])).toEqual([
+    expect(b.warnings.map((text) => / rejoins the queue in (.*?)\. /.exec(text)?.[1])).toEqual([
       '1 s',
       '2 s',
       '1 s',

@@ -31,7 +31,7 @@ const ALL: readonly errors.FairLockError[] = [
   new LockKeyError(`no ${KEY}`),
   new LockKeyError(`no ${KEY}`, {
     status: 400,
-    message: 'This request does not give its lock a usable key.',
+    message: 'No usable lock key could be derived from this request.',
   }),
   new LockStoreUnavailableError('timeout', `no answer from ${HOLDER} for ${KEY}`, new Error(HOLDER)),
   new LockNotReplicatedError(KEY, 1, 2, 100),
@@ -65,7 +65,7 @@ test('a timeout says how long the wait was, and names the holder for operators',
   expect(error.message).toBe('The lock was not granted within 5000 ms.');
   expect(error.details).toBe(
     `Gave up waiting for the lock "${KEY}" after 5 s, held by ${HOLDER} for 61 s, 2 ahead. ` +
-      'The request has left the line. Raise waitTime, or make the holder faster. See nestjs-fair-lock/docs/troubleshooting.md#calls-give-up-423.',
+      'The request has left the queue. The holder may be slow, stuck or dead. See nestjs-fair-lock/docs/troubleshooting.md#calls-give-up-423.',
   );
   expect(new LockTimeoutError(KEY, 0).message).toBe('The lock is busy.');
 });

@@ -217,7 +217,7 @@ describe('a lock that is shared', () => {
     await b.service.withLock('book', () => b.service.withLock('book', () => undefined, READ));
     expect(b.warnings).toHaveLength(2);
     expect(b.warnings[0]).toMatch(
-      /^Some calls request permits of the lock "one", and one requests it as a whole\. /,
+      /^Some calls use permits on the lock "one", and one locks it exclusively\. /,
     );
   });
 });

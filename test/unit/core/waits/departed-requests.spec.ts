@@ -39,7 +39,7 @@ describe('a request whose client disconnects', () => {
     expect(error).toMatchObject({
       message: 'The client went away while its request waited for the lock.',
       details:
-        'The client went away while its request waited for the lock "k". The request has left the line. ' +
+        'The client went away while its request waited for the lock "k". The request has left the queue. ' +
         'See nestjs-fair-lock/docs/errors.md#codes.',
       cause: new ClientGoneError(),
     });

@@ -106,7 +106,7 @@ describe('a wait', () => {
     const waiting = b.service.acquire('k', { onQueued });
     await settle();
     expect(b.warnings).toEqual([
-      'onQueued threw; the request stays in line. See nestjs-fair-lock/docs/service.md#acquire.',
+      'onQueued threw; the request stays in the queue. See nestjs-fair-lock/docs/service.md#acquire.',
     ]);
     await holder.release();
     await (await waiting).release();

@@ -117,7 +117,7 @@ describe('a key template', () => {
       const refused: unknown = expect.objectContaining({
         status: 400,
         message: expect.stringMatching(
-          /^This request does not give its lock a usable key: <query\.id> is /,
+          /^No usable lock key could be derived from this request: <query\.id> is /,
         ) as string,
         details: expect.stringContaining('The lock key "cart:<query.id>" of CartsController.pay') as string,
       });
@@ -131,7 +131,7 @@ describe('a key template', () => {
       /^The lock key "<0><1>" of OrdersService\.pay is empty with the values of this call\./,
     );
     const render = parseKeyTemplates('<params.id>', HTTP_REQUEST, OF_REQUEST);
-    const message = 'This request does not give its lock a usable key: it is empty.';
+    const message = 'No usable lock key could be derived from this request: it is empty.';
     const refused: unknown = expect.objectContaining({ status: 400, message });
     expect(() => render({ params: { id: '' } })).toThrow(refused as Error);
     expect(detailsOf(() => checkMadeKeys(['a', ''], OF_REQUEST))).toContain('returned an array');
@@ -141,7 +141,8 @@ describe('a key template', () => {
   test('of a function that makes an empty list of the values of a request is the mistake of its client', () => {
     const refused: unknown = expect.objectContaining({
       status: 400,
-      message: 'This request does not give its lock a usable key: its key function returned an empty array.',
+      message:
+        'No usable lock key could be derived from this request: its key function returned an empty array.',
       details: expect.stringContaining(
         'A key function returns a non-empty string, or a non-empty list of them.',
       ) as string,

@@ -150,7 +150,7 @@ describe('a decorated method that shares its lock', () => {
       `The permits function of Suppliers.wrong returned ${shown}. It must return a whole number from 1 to 2147483647, not a promise of one.`,
     );
     expect((error as LockConfigurationError).message).toBe(
-      'This call does not give its lock a usable number of permits.',
+      'No usable number of permits could be derived from this call.',
     );
   });
 

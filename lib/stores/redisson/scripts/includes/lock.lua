@@ -49,8 +49,8 @@ end
 
 -- Redisson's own step when a waiter is served or leaves: it moves the deadlines of those behind one wait time earlier. `deadline` is
 -- that of the waiter if it was the head. Each deadline is computed from the one before it, so the first one determines all, and
--- Redisson never moves that one later. If the head is served or leaves later than expected, the whole line is late by that time. Then
--- this moves the deadlines later by the same time, so that the next head has its whole wait time from now on. If the line is not
+-- Redisson never moves that one later. If the head is served or leaves later than expected, the whole queue is late by that time. Then
+-- this moves the deadlines later by the same time, so that the next head has its whole wait time from now on. If the queue is not
 -- late, the result is the same as Redisson's.
 local function oneWaitLess(behind, wait, deadline)
   local late = deadline and math.max(0, now + wait - deadline) or 0
