@@ -53,7 +53,10 @@ export function checkRedis(value: unknown): string | undefined {
     `${A_REDIS_URL}, ioredis options with host, port, path or sentinels, a Redis or Cluster of ioredis, ` +
     'or a function of the role';
   if (typeof value === 'string' || isUrl(value)) return isRedisAddress(String(value)) ? undefined : expected;
-  if (typeof value === 'function') return undefined;
+  if (typeof value === 'function')
+    return isClass(value)
+      ? `${expected}; it is the class ${value.name}: write new ${value.name}()`
+      : undefined;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return expected;
   const foreign = foreignTo(value);
   return foreign && `${expected}; it is ${foreign}, so the locks would be on localhost`;
@@ -69,8 +72,14 @@ function foreignTo(value: object): string | undefined {
   const name = OF_OTHER_LIBRARIES.find((each) => each in value);
   if (name !== undefined) return `an object with ${name}, which ioredis does not know`;
   const { host, port, path, sentinels, Connector } = value as Record<string, unknown>;
+  if (host === '' || path === '') return `an object with an empty ${host === '' ? 'host' : 'path'}`;
   const given = [host, port, path, sentinels, Connector];
   return given.every((each) => each === undefined) ? 'an object that names no server' : undefined;
+}
+
+/** By its form, also where it was compiled to a function: those of clients have `duplicate`. */
+function isClass(value: { readonly prototype?: unknown }): boolean {
+  return /^class\b/.test(Function.prototype.toString.call(value)) || 'duplicate' in Object(value.prototype);
 }
 
 /** By its form: it may come from another realm. */

@@ -77,6 +77,17 @@ describe('at start an operator is told', () => {
     }
   });
 
+  test('that the server may not use TLS, where the client does', async () => {
+    const url = server.url.replace('redis://', 'rediss://');
+    const { service, warnings: reported } = await clients.start(url);
+    const sentence =
+      'the server does not respond to TLS; it may not use TLS: if so, give redis:// instead of rediss://';
+    expect(reported.join()).toContain(`Redis did not respond within 1000 ms at startup (${sentence}`);
+    await expect(service.withLock('k', () => undefined)).rejects.toMatchObject({
+      details: expect.stringContaining(sentence) as string,
+    });
+  });
+
   test('that a user may not ask for INFO, and nothing of a version that is then not known', async () => {
     const reported = await warnings(await userWith('+@all', '-info', '~start-up:*', '&start-up:*'));
     expect(reported).toMatch(/lacks permissions.*\+info/);

@@ -12,6 +12,7 @@ import {
   nodeOfCluster,
   refusedCredentials,
   toCommandFailure,
+  UNANSWERED_TLS,
   type CommandFailure,
 } from '../server/server-failure.js';
 import { Outages } from '../server/outages.js';
@@ -22,8 +23,7 @@ import { ScriptSender } from './script-sender.js';
 export class CommandConnection implements CommandLink {
   /** The one way to run a script. */
   readonly scripts: ScriptSender;
-  /** The error of the last attempt to connect. */
-  connectError: unknown;
+  private lastError: unknown;
   onConnected: (() => void) | undefined;
   onClosed: (() => void) | undefined;
   private readonly readyOrClosed = new Signal();
@@ -106,17 +106,28 @@ export class CommandConnection implements CommandLink {
     await closeClient(this.client, limit);
   }
 
+  /** Why there is no connection, as far as it is known. */
+  get connectError(): unknown {
+    const { client } = this;
+    const usesTls = 'tls' in client.options && client.options.tls;
+    // The words of ioredis where its own time is up. Those of the system name the address.
+    const silent = this.lastError instanceof Error && this.lastError.message === 'connect ETIMEDOUT';
+    if (usesTls && (silent || (!this.lastError && client.status === 'connecting'))) return UNANSWERED_TLS;
+    return this.lastError;
+  }
+
   private notConnected(error: unknown): void {
-    this.connectError = error;
+    this.lastError = error;
     // A Cluster serves without some of its nodes, and a connection that breaks may be replaced immediately.
-    const failure = this.nodes || this.ready ? undefined : (refusedCredentials(error) ?? noConnection(error));
+    const failure =
+      this.nodes || this.ready ? undefined : (refusedCredentials(error) ?? noConnection(this.connectError));
     if (failure && !this.closed) this.outages.notConnected(failure);
   }
 
   private onReady(): void {
     this.outages.connected();
     this.suspected = false;
-    this.connectError = undefined;
+    this.lastError = undefined;
     this.readySince = performance.now();
     this.readyOrClosed.fire();
     this.onConnected?.();

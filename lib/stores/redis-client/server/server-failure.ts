@@ -55,7 +55,11 @@ const REFUSED_CREDENTIALS =
 
 const NO_CONNECTION = 'there is no connection to Redis';
 const HUNG_UP =
-  ': the server closed the connection; it may have too many clients (maxclients), be in protected mode, or expect TLS';
+  ': the server closed the connection; it may expect TLS (rediss:// instead of redis://, or the option tls), have too many clients ' +
+  '(maxclients), or be in protected mode';
+const NO_TLS = 'it may not use TLS: if so, give redis:// instead of rediss://, and no option tls';
+/** As OpenSSL and Node say it, where what came was no TLS, or nothing came. */
+const NOT_TLS = /wrong version number|packet length too long|before secure TLS connection/;
 
 const NOT_REDIS = 'something other than Redis responds there, perhaps an HTTP server; check host and port';
 const NO_INFO =
@@ -217,6 +221,7 @@ export function networkTrouble(cause: unknown): string | undefined {
   if (/^(?:Protocol error, got|Unknown RESP type) /.test(message)) return NOT_REDIS;
   if (message.startsWith('All sentinels are unreachable')) return NO_PRIMARY;
   if (typeof code !== 'string') return /^ERR unknown command .info/i.test(message) ? NO_INFO : undefined;
+  if (NOT_TLS.test(message)) return `${firstLine(message)}: the server did not respond by TLS; ${NO_TLS}`;
   return (firstLine(message) || code) + (code === 'EPIPE' || code === 'ECONNRESET' ? HUNG_UP : '');
 }
 
@@ -225,6 +230,11 @@ interface NodeError {
   readonly message?: string;
   readonly errors?: readonly NodeError[];
 }
+
+/** Why a client that asks for TLS has no connection: a plain Redis waits for the end of a command, and says nothing. ioredis gives no cause. */
+export const UNANSWERED_TLS = Object.assign(new Error(`the server does not respond to TLS; ${NO_TLS}`), {
+  code: 'ETIMEDOUT',
+});
 
 /** No response within the command deadline; the command may still run. */
 export function commandTimeout(deadline: number): CommandFailure {

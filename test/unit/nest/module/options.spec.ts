@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { type FairLockModuleOptions, LockConfigurationError } from 'nestjs-fair-lock';
 import { adviseOn, resolveOptions } from '../../../../lib/setup/option-resolution.js';
 import { FairLockRegistration } from '../../../../lib/nest/module/fair-lock.registration.js';
@@ -139,6 +139,9 @@ describe('the options', () => {
     [{ redis: { host: 'cache', password: 's3cret' } }, 'an object that names no server'],
     [{ host: undefined, password: 's3cret', db: 3 }, 'an object that names no server'],
     [{}, 'an object that names no server'],
+    [{ host: '' }, 'an object with an empty host'],
+    [{ host: '', port: 6379 }, 'an object with an empty host'],
+    [{ path: '' }, 'an object with an empty path'],
     [Promise.resolve(), 'a Promise, which must be awaited first'],
     [{ duplicate: () => undefined, isOpen: false, options: {} }, 'a client of another library'],
   ])('Redis may not be what would lead to localhost without a word: %j', (redis, found) => {
@@ -146,6 +149,13 @@ describe('the options', () => {
     expect(sentence).toMatch(/^The option redis must be a redis:\/\/ .* ioredis options with host, /);
     expect(sentence).toContain(`; it is ${found}, so the locks would be on localhost.`);
     expect(sentence).not.toContain('s3cret');
+  });
+
+  test.each([Redis, Cluster])('Redis may not be the class of a client: %p', (redis) => {
+    const { name } = redis;
+    expect(refusal({ redis })).toContain(
+      `or a function of the role; it is the class ${name}: write new ${name}().`,
+    );
   });
 
   test('a password in an address that is refused is not repeated', () => {

@@ -101,7 +101,7 @@ describe('why a connection cannot be made', () => {
     'may be one that the server does not tell, where it closes each connection: %s',
     (message) => {
       const trouble = networkTrouble(coded(message.split(' ')[1]!, message));
-      expect(trouble).toMatch(new RegExp(`^${message}: .*maxclients.*protected mode.*TLS`));
+      expect(trouble).toMatch(new RegExp(`^${message}: .*TLS \\(rediss://.*maxclients.*protected mode`));
     },
   );
 
@@ -110,6 +110,15 @@ describe('why a connection cannot be made', () => {
     'Unknown RESP type 72 "H". Please report this.',
   ])('may be that something else than Redis answers: %s', (message) => {
     expect(networkTrouble(new Error(message))).toMatch(/^something other than Redis responds there/);
+  });
+
+  test.each([
+    ['EPROTO', 'write EPROTO 0:error:0A00010B:SSL routines:ssl3_get_record:wrong version number'],
+    ['ECONNRESET', 'Client network socket disconnected before secure TLS connection was established'],
+  ])('may be that the server does not use TLS: %s', (code, message) => {
+    expect(networkTrouble(coded(code, message))).toMatch(
+      /it may not use TLS: if so, give redis:\/\/ instead/,
+    );
   });
 
   test('is that of the first address of a name that has several', () => {
