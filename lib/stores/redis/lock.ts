@@ -630,7 +630,8 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   beatFailed({ retryAfter }: Pick<CommandFailure, 'retryAfter'>): void {
     for (const { hold } of this.named?.held ?? []) if (this.holds.has(hold)) hold.turn?.lease.suspect();
     this.named = undefined;
-    const soon = performance.now() + Math.min(retryAfter, this.client.times.window / 3);
+    const { window, lease } = this.client.times;
+    const soon = performance.now() + Math.min(retryAfter, window / 3, lease / 6);
     this.callAt = soon;
     if (this.holds.size > 0) this.renewAt = soon;
     this.ended();

@@ -218,7 +218,13 @@ export class Checker implements ClientListener {
     }
     if (isFormer) return;
     const bare = this.server.redis.keysWithoutExpiry();
-    if (bare.length > 0) this.findings.violate('leak', `without a time to live: ${bare.join(', ')}`);
+    const isStopped = (key: string): boolean =>
+      [...this.locks].some(([name, lock]) => lock.wasStopped && key.startsWith(name));
+    for (const part of partsOf(ran)) {
+      const lock = this.locks.get(part.hash);
+      if (lock && ran.stopped) lock.wasStopped = true;
+    }
+    if (bare.some((key) => !isStopped(key))) this.findings.violate('leak', `without a time to live: ${bare.join(', ')}`);
     if (script === 'primary' || script === 'inspect' || script === '') return;
     for (const part of partsOf(ran)) {
       const lock = this.locks.get(part.hash);
@@ -247,6 +253,7 @@ export class Checker implements ClientListener {
     if (script === 'done' && how === 'keep') this.checkKeep(lock, args, before, after);
     const { token } = lock.given;
     const served = grants.flatMap((grant) => this.serve(lock, grant, after, token));
+    if (lock.wasStopped) this.serveUntold(lock, after);
     this.line.checkPlaces(lock, after, script === 'done' && !isForce ? named : '', isForce);
     const waits =
       script !== 'done' && Array.isArray(reply) && reply.some((answer) => /^line/.test(String(answer)));
@@ -297,12 +304,20 @@ export class Checker implements ClientListener {
     });
   }
 
+  /** A script that was stopped may have granted the lock and told nobody. */
+  private serveUntold(lock: LockState, { holdings, now: serverTime }: LockData): void {
+    for (const { id } of holdings) {
+      const record = this.records.get(id);
+      if (record && lock.waiting.has(record)) record.served ??= { at: this.world.now, serverTime };
+    }
+  }
+
   /** No script leaves this behind, whatever happens around it. */
   private checkData(lock: LockState, { state, holdings, now }: LockData): void {
     const fault = conflict(holdings);
     if (fault) this.findings.violate('rule', `${lock.name} has holds of ${fault}`);
     const sum = holdings.reduce((total, { share }) => total + weightOf(share), 0);
-    if (state.used !== sum && !state.isScanning)
+    if (state.used !== sum && !state.isScanning && !(lock.wasStopped && state.used > sum))
       this.findings.violate('rule', `${lock.name} has ${sum} in its holds, ${state.used} in its sum`);
     const first = Math.min(...holdings.map(({ ends }) => ends));
     if (holdings.length > 0 && state.end > first)
@@ -336,7 +351,8 @@ export class Checker implements ClientListener {
     const wasSet =
       this.excuses.breaks.some(({ kind }) => kind.startsWith('clock-')) ||
       this.excuses.dataLost(lock.name, record.sentAt, this.world.now);
-    if (!found && least > after.now && !wasSet)
+    // The script that was to keep it may have been stopped when it had ended the hold.
+    if (!found && least > after.now && !wasSet && !lock.wasStopped)
       this.findings.violate(
         'kept',
         `${lock.name} is passed on ${least - after.now} ms before ${nameOf(record)} lets it`,

@@ -47,6 +47,8 @@ export interface LockState {
   readonly waiting: Set<RequestRecord>;
   /** Granted and not yet given back. */
   readonly holds: Set<RequestRecord>;
+  /** A script was stopped, and may have left too much in the sum of the holds, or a key without a time to live. */
+  wasStopped: boolean;
   /** As the last script left it; undefined: the server has changed it otherwise. */
   data: LockData | undefined;
   /** The highest token that the server gave, and when; and the highest of a caller. */
@@ -65,6 +67,7 @@ export function newLock(name: string): LockState {
     name,
     waiting: new Set(),
     holds: new Set(),
+    wasStopped: false,
     data: undefined,
     given: { token: 0, at: 0 },
     entered: 0,

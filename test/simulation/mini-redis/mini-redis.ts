@@ -29,6 +29,8 @@ export interface Ran {
   readonly reply: Reply;
   /** The messages that it sent, or had no right to send: channel and text. */
   readonly published: readonly (readonly [string, string])[];
+  /** It was stopped in the middle. */
+  readonly stopped: boolean;
 }
 
 export interface MiniRedisOptions {
@@ -49,6 +51,8 @@ export class MiniRedis {
   memoryFull = false;
   /** Commands that its user has no right to. */
   denied: readonly string[] = [];
+  /** The next script is stopped at this one of its commands, as if a right was withdrawn for a moment. */
+  stopAt: number | undefined;
   /** Called after each script. */
   onScript: ((ran: Ran) => void) | undefined;
 
@@ -133,8 +137,9 @@ export class MiniRedis {
     return [...this.channels].some(([channel, { size }]) => size > 0 && channel.endsWith(ending));
   }
 
-  flushScripts(): void {
-    this.scripts.clear();
+  /** @param isLoaded which of them another client has loaded again since */
+  flushScripts(isLoaded: () => boolean = () => false): void {
+    for (const sha of [...this.scripts.keys()]) if (!isLoaded()) this.scripts.delete(sha);
   }
 
   /** Another process serves from now on, with these data; one that was a replica has taken over the history of its primary. */
@@ -174,9 +179,13 @@ export class MiniRedis {
     let wrote = false;
     this.published = [];
     const scriptArgs = rest.slice(Number(count));
+    let left = this.stopAt ?? Infinity;
+    let stopped = false;
     const reply = (lua as LuaRuntime).run(source, keys, scriptArgs, (name, args) => {
       const command = COMMANDS[name.toUpperCase()];
-      if (this.denied.includes(name.toUpperCase())) {
+      left -= 1;
+      stopped ||= left === 0;
+      if (left === 0 || this.denied.includes(name.toUpperCase())) {
         if (name === 'PUBLISH') this.published.push([args[0] ?? '', args[1] ?? '']);
         return noRight(name);
       }
@@ -189,7 +198,8 @@ export class MiniRedis {
       }
       return runCommand(this.context, name, args);
     });
-    this.onScript?.({ sha, keys, args: scriptArgs, reply, published: this.published });
+    if (stopped) this.stopAt = undefined;
+    this.onScript?.({ sha, keys, args: scriptArgs, reply, published: this.published, stopped });
     return reply;
   }
 

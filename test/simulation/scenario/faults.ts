@@ -21,6 +21,7 @@ export const FAULT_KINDS = [
   'flush',
   'evict',
   'script-flush',
+  'stopped-script',
   'memory-full',
   'server-step',
   'wall-step',
@@ -60,10 +61,10 @@ export interface Fault {
   /**
    * cut: commands under way arrive late; crash: it comes with the next grant to a request in line, whose message is lost; kill: the machine is off, so that the server receives nothing; failover: the old primary starts
    * anew, and what is under way to its replica is lost; split: one of two replicas goes on with the old primary; refuse-subscribe: the
-   * subscription is not answered.
+   * subscription is not answered; script-flush: another client has loaded some scripts again.
    */
   readonly flag: boolean;
-  /** delay: slowest delivery; steps: by how much; rollback: age of the data; mute, duplicate: probability; evict: which key; errors: which; failover, split, replica-stall: which replica; suspend: how long the process has stood still before (ms). */
+  /** delay: slowest delivery; steps: by how much; rollback: age of the data; mute, duplicate: probability; evict: which key; errors: which; stopped-script: at which command; failover, split, replica-stall: which replica; suspend: how long the process has stood still before (ms). */
   readonly amount: number;
 }
 
@@ -123,6 +124,8 @@ function drawAmount(random: Random, kind: FaultKind, { lease }: FaultRoom): numb
       return random.int(0, 1);
     case 'errors':
       return random.int(0, ERRORS.length - 1);
+    case 'stopped-script':
+      return random.int(1, 25);
     case 'suspend':
       return random.pick([0, 20, 300, 1_000]) * random.between(0.1, 1);
     case 'rollback':

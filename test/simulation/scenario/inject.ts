@@ -147,7 +147,10 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
       return undefined;
     }
     case 'script-flush':
-      server.redis.flushScripts();
+      server.redis.flushScripts(() => fault.flag && random.chance(0.5));
+      return undefined;
+    case 'stopped-script':
+      server.redis.stopAt = fault.amount;
       return undefined;
     case 'memory-full':
       server.redis.memoryFull = true;

@@ -137,7 +137,13 @@ local function finish(first, values)
   if answer == 'none' then
     -- A write that is allowed when memory is full comes first (rule 10). A script that was stopped may have left too much in `used`.
     redis.call('HDEL', lock.hash, '')
+    lock.touched = true
     lock.ends = lock.used > 0 and math.min(lock.ends, lock.now) or lock.ends
+    -- Or it has granted the lock to the head of the queue without telling it.
+    local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]
+    if head then
+      tell(lock, string.match(head, '^[^:]+'), 'look ' .. lock.hash)
+    end
   end
   if how == 'mark' or how == 'leave' and values[4] == 'mark' then
     set(lock, 'x:' .. id, lock.now + MARK)

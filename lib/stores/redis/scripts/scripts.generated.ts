@@ -57,6 +57,12 @@ end
 local function set(lock, field, value)
 lock.fields[#lock.fields + 1], lock.fields[#lock.fields + 2] = field, value
 end
+local function keepAlive(lock)
+if lock.life > 0 then
+outlive(lock.hash, lock.life)
+lock.life = 0
+end
+end
 local function flush(lock)
 lock.token = lock.token == 0 and lock.micros or lock.token
 local state = string.format('%s %.0f %s %.0f %s%s %s', FORMAT, lock.token, lock.mode or '-', lock.used,
@@ -67,12 +73,18 @@ end
 if state ~= lock.state then
 table.insert(lock.fields, 1, state)
 table.insert(lock.fields, 1, 'format')
-lock.life, lock.state = lock.state and lock.life or math.max(lock.life, 2 * WINDOW), state
+if lock.state then
+keepAlive(lock)
+else
+lock.life = math.max(lock.life, 2 * WINDOW)
+end
+lock.state = state
 end
 if #lock.fields > 0 then
 inParts('HSET', lock.hash, lock.fields)
 lock.fields = {}
 end
+keepAlive(lock)
 end
 local function clear(lock)
 lock.limit, lock.isMixed = nil, false
@@ -97,9 +109,6 @@ lock.mode, lock.scan = nil, nil
 end
 if lock.used > 0 or not isEmpty or not clear(lock) then
 flush(lock)
-if lock.life > 0 then
-outlive(lock.hash, lock.life)
-end
 end
 for _, message in ipairs(lock.messages) do
 redis.pcall('PUBLISH', message[1], message[2])
@@ -683,7 +692,12 @@ end
 end
 if answer == 'none' then
 redis.call('HDEL', lock.hash, '')
+lock.touched = true
 lock.ends = lock.used > 0 and math.min(lock.ends, lock.now) or lock.ends
+local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]
+if head then
+tell(lock, string.match(head, '^[^:]+'), 'look ' .. lock.hash)
+end
 end
 if how == 'mark' or how == 'leave' and values[4] == 'mark' then
 set(lock, 'x:' .. id, lock.now + MARK)

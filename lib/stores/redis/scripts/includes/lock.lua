@@ -91,6 +91,14 @@ local function set(lock, field, value)
   lock.fields[#lock.fields + 1], lock.fields[#lock.fields + 2] = field, value
 end
 
+-- Lets the hash live for as long as what this call writes.
+local function keepAlive(lock)
+  if lock.life > 0 then
+    outlive(lock.hash, lock.life)
+    lock.life = 0
+  end
+end
+
 -- Writes the state and the holds that are not written yet.
 local function flush(lock)
   -- Whatever was granted before the hash was lost has a lower token than what is granted from now on.
@@ -104,12 +112,18 @@ local function flush(lock)
     -- It comes first: it must not count less than there is.
     table.insert(lock.fields, 1, state)
     table.insert(lock.fields, 1, 'format')
-    lock.life, lock.state = lock.state and lock.life or math.max(lock.life, 2 * WINDOW), state
+    if lock.state then
+      keepAlive(lock)
+    else
+      lock.life = math.max(lock.life, 2 * WINDOW)
+    end
+    lock.state = state
   end
   if #lock.fields > 0 then
     inParts('HSET', lock.hash, lock.fields)
     lock.fields = {}
   end
+  keepAlive(lock)
 end
 
 -- Deletes a lock that is neither held nor waited for; false: something of it must be kept for a while.
@@ -141,9 +155,6 @@ local function close(lock)
   end
   if lock.used > 0 or not isEmpty or not clear(lock) then
     flush(lock)
-    if lock.life > 0 then
-      outlive(lock.hash, lock.life)
-    end
   end
   for _, message in ipairs(lock.messages) do
     -- A user who may not publish must not leave a script half done: clients learn by their heartbeats, too.
