@@ -224,7 +224,8 @@ export class Checker implements ClientListener {
       const lock = this.locks.get(part.hash);
       if (lock && ran.stopped) lock.wasStopped = true;
     }
-    if (bare.some((key) => !isStopped(key))) this.findings.violate('leak', `without a time to live: ${bare.join(', ')}`);
+    if (bare.some((key) => !isStopped(key)))
+      this.findings.violate('leak', `without a time to live: ${bare.join(', ')}`);
     if (script === 'primary' || script === 'inspect' || script === '') return;
     for (const part of partsOf(ran)) {
       const lock = this.locks.get(part.hash);
