@@ -59,7 +59,7 @@ const GRANTED_ANEW = 'Redis has ended the hold under which it had its turn';
  * One lock as this client sees it: its requests, what Redis holds for them, and the last answers. It does no I/O itself.
  *
  * The machine of docs/internals/protocol.md: what an event does to a request in each state. `move` is the one place where a request changes its
- * state, `nextDue` says when something is to be done next.
+ * state, `nextDue` says when it must act next.
  */
 export class Lock implements RequestOwner, TurnOwner, TimedTask {
   timerEntry: TimerEntry | undefined;
@@ -69,9 +69,9 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   private readonly answers = new Answers();
   /** How many are `waiting`. */
   private waiting = 0;
-  /** Those whose acquire is to be sent. */
+  /** Those whose acquire must be sent. */
   private readonly asking = new Set<Request>();
-  /** Whether the client is to call `sendAsks`. */
+  /** Whether the client will call `sendAsks`. */
   private isAsking = false;
   /** No acquire that must wait is due before this time, no heartbeat for a hold, and no lease ends (monotonic). */
   private askAt = Infinity;
@@ -314,7 +314,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.enter(new Hold(request, token, told, neighbours));
   }
 
-  /** The head of a hold has its turn, unless its lease is over or the replicas are to confirm it. */
+  /** The head of a hold has its turn, unless its lease has expired or the replicas must confirm it. */
   private enter(hold: Hold): void {
     const { head, told } = hold;
     const { lease } = this.client.times;
@@ -337,7 +337,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.begin(hold, head, hold.token, remaining);
   }
 
-  /** A neighbour has its turn under the hold; false if none waits, or the lease is over (rule 9). */
+  /** A neighbour has its turn under the hold; false if none waits, or the lease has expired (rule 9). */
   private handOn(hold: Hold): boolean {
     const remaining = hold.validity(this.client.times.lease) - elapsedSince(hold.told.since);
     const next = remaining > 0 && !hold.isStopped ? hold.nextNeighbour() : undefined;
@@ -563,7 +563,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     void this.done({ id: first.id, about: first.about, served: others.map(({ name }) => name) });
   }
 
-  /** Those that the heartbeat under way named and that the replicas are still to confirm. */
+  /** Those that the heartbeat under way named and that the replicas have not confirmed yet. */
   get unconfirmed(): readonly Request[] {
     const heads = (this.named?.held ?? []).map(({ hold }) => hold.head);
     return heads.filter(({ state }) => state.is === 'confirming');
@@ -703,7 +703,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     return Math.min(this.renewAt, this.waiting > 0 || this.isUrgent ? this.callAt : Infinity);
   }
 
-  /** When something is to be done next (monotonic). */
+  /** When the lock must act next (monotonic). */
   private nextDue(): number {
     return Math.min(this.askAt, this.endsAt, this.beatAt);
   }

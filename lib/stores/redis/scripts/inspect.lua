@@ -13,7 +13,7 @@ local most, lock, problem = tonumber(ARGV[1]), open(redis.call('TIME'), 1)
 if problem then
   return redis.error_reply(problem)
 end
--- Of so many holders it is told whether anybody listens.
+-- For how many holders the reply says whether anybody listens.
 local MOST_COUNTED = 16
 local holds, channels = {}, {}
 eachField(lock, 'h:', function(id, value)
