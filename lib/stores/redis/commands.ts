@@ -10,7 +10,7 @@ import type { RawInspection } from './snapshot.js';
 import { Together } from './together.js';
 
 /** The keys of one lock: hash, queue, clients. */
-export type LockKeys = readonly [hash: string, queue: string, clients: string];
+export type RedisKeys = readonly [hash: string, queue: string, clients: string];
 
 /** Times of the protocol, ms. */
 export interface Times {
@@ -69,7 +69,7 @@ export interface Asker<A extends Ask> {
 
 /** One lock in a heartbeat. */
 export interface Beat {
-  readonly keys: LockKeys;
+  readonly keys: RedisKeys;
   readonly held: readonly {
     readonly id: string;
     readonly lease: number | string;
@@ -112,7 +112,7 @@ export class Commands {
    *
    * @throws CommandFailure
    */
-  acquire<A extends Ask>(keys: LockKeys, asks: readonly A[], asker: Asker<A>): Promise<void> {
+  acquire<A extends Ask>(keys: RedisKeys, asks: readonly A[], asker: Asker<A>): Promise<void> {
     const until = performance.now() + this.times.commandTimeout;
     let named: readonly A[] = [];
     let sentAt = now();
@@ -142,7 +142,7 @@ export class Commands {
    * @returns when it has ended, or one command timeout has passed; never rejects
    */
   done(
-    keys: LockKeys,
+    keys: RedisKeys,
     { id, about = '', how, value, served = [] }: Ending,
     lease: number,
     ended: (reply?: Reply | Usual) => void,
@@ -170,7 +170,7 @@ export class Commands {
    * @param token that the first must have, if it is given
    * @throws CommandFailure
    */
-  async force(keys: LockKeys, [first = '', ...more]: readonly string[], token?: number): Promise<Reply> {
+  async force(keys: RedisKeys, [first = '', ...more]: readonly string[], token?: number): Promise<Reply> {
     const said = [first, '', 'force', token ?? '', ...more];
     let sentAt = now();
     const run = (): Promise<unknown> => {
@@ -208,7 +208,7 @@ export class Commands {
   }
 
   /** @throws CommandFailure */
-  inspect(keys: LockKeys, most: number): Promise<RawInspection> {
+  inspect(keys: RedisKeys, most: number): Promise<RawInspection> {
     const run = (): Promise<unknown> => this.usual.connection.scripts.run(this.scripts.inspect, keys, [most]);
     return this.usual.retry.until(
       run,

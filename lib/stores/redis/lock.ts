@@ -6,10 +6,10 @@ import type { TimedTask, TimerEntry, Timers } from '../../core/runtime/timers.js
 import { MOST_MISSED } from '../redis-client/refusals.js';
 import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
 import { Answers } from './answers.js';
-import type { Beat, Commands, Ending, LockKeys, Times, Usual } from './commands.js';
+import type { Beat, Commands, Ending, RedisKeys, Times, Usual } from './commands.js';
 import { refusal, type Why } from './refusals.js';
 import { readBlocker, type Granted, type Reply } from './reply.js';
-import { Hold, Request, Turn, type RequestOwner, type Told, type TurnOwner } from './request.js';
+import { RedisHold, Request, Turn, type RequestOwner, type Told, type TurnOwner } from './request.js';
 
 /** What the locks of one client need of it. */
 export interface LockClient {
@@ -35,7 +35,7 @@ export interface LockClient {
 
 /** What a heartbeat named, and who had the turn of each hold then. */
 interface Named {
-  readonly held: readonly { readonly hold: Hold; readonly turn: Turn | undefined }[];
+  readonly held: readonly { readonly hold: RedisHold; readonly turn: Turn | undefined }[];
   readonly waiting: readonly Request[];
 }
 
@@ -65,7 +65,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   timerEntry: TimerEntry | undefined;
   /** All that are not over, by sequence; those of which Redis told last stand behind. */
   readonly requests = new Map<number, Request>();
-  private readonly holds = new Set<Hold>();
+  private readonly holds = new Set<RedisHold>();
   private readonly answers = new Answers();
   /** How many are `waiting`. */
   private waiting = 0;
@@ -92,7 +92,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
 
   constructor(
     readonly client: LockClient,
-    readonly keys: LockKeys,
+    readonly keys: RedisKeys,
     /** Called when nothing of the lock is left here, and nothing of it is under way. */
     private readonly forget: () => void,
   ) {}
@@ -311,11 +311,11 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     told: Told,
     neighbours: readonly (Request | undefined)[] = [],
   ): void {
-    this.enter(new Hold(request, token, told, neighbours));
+    this.enter(new RedisHold(request, token, told, neighbours));
   }
 
   /** The head of a hold has its turn, unless its lease has expired or the replicas must confirm it. */
-  private enter(hold: Hold): void {
+  private enter(hold: RedisHold): void {
     const { head, told } = hold;
     const { lease } = this.client.times;
     const remaining = hold.validity(lease) - elapsedSince(told.since);
@@ -338,7 +338,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   }
 
   /** A neighbour has its turn under the hold; false if none waits, or the lease has expired (rule 9). */
-  private handOn(hold: Hold): boolean {
+  private handOn(hold: RedisHold): boolean {
     const remaining = hold.validity(this.client.times.lease) - elapsedSince(hold.told.since);
     const next = remaining > 0 && !hold.isStopped ? hold.nextNeighbour() : undefined;
     if (!next) return false;
@@ -348,7 +348,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     return true;
   }
 
-  private begin(hold: Hold, request: Request, token: number, remaining: number): void {
+  private begin(hold: RedisHold, request: Request, token: number, remaining: number): void {
     const lease = new Lease(request.key, hold.told.since, hold.validity(this.client.times.lease));
     const turn = new Turn(request, hold, token, lease, this);
     lease.onLost(() => this.ranOut(turn));
@@ -360,7 +360,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   }
 
   /** The grant of a request had expired before it could have its turn. One whose lease is always too short is rejected. */
-  private missed(hold: Hold): void {
+  private missed(hold: RedisHold): void {
     const { head, token, told, id } = hold;
     this.holds.delete(hold);
     if (head.lastMissed !== token) head.missed += 1;
@@ -407,7 +407,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   }
 
   /** Redis has ended the hold. */
-  private lose(hold: Hold, why: string): void {
+  private lose(hold: RedisHold, why: string): void {
     if (hold.turn) return hold.turn.lease.lose(why);
     // In a failover the two connections may lead to two servers for a while.
     this.holds.delete(hold);
@@ -549,14 +549,14 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   }
 
   /** Those that the next heartbeat names, the first to be renewed first. */
-  private nextHolds(): Hold[] {
+  private nextHolds(): RedisHold[] {
     const all = [...this.holds].filter(({ renewAt, tellAt }) => Math.min(renewAt, tellAt) < Infinity);
     if (all.length <= MOST_HELD) return all;
     return all.sort((one, other) => one.renewAt - other.renewAt).slice(0, MOST_HELD);
   }
 
   /** Redis learns who has its turn; those that had theirs before leave the queue. */
-  private leaveServed(hold: Hold): void {
+  private leaveServed(hold: RedisHold): void {
     const [first, ...others] = hold.served;
     if (!first || hold.tellAt === Infinity) return;
     hold.served = [];
@@ -597,7 +597,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   }
 
   /** @param named who had its turn when the heartbeat was sent */
-  private renew(hold: Hold, told: Told, named: Turn | undefined): void {
+  private renew(hold: RedisHold, told: Told, named: Turn | undefined): void {
     const { lease } = this.client.times;
     hold.told = told;
     hold.isConfirmed = true;

@@ -6,7 +6,7 @@ import { detached } from '../../core/runtime/async-context.js';
 import type { Timers } from '../../core/runtime/timers.js';
 import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
 import { LockMap } from '../redis-client/lock-map.js';
-import type { Beat, Commands, LockKeys, Times } from './commands.js';
+import type { Beat, Commands, RedisKeys, Times } from './commands.js';
 import { Lock, type LockClient } from './lock.js';
 import { encodeName } from './names.js';
 import type { Replicas, Replicated } from './replicas.js';
@@ -36,7 +36,7 @@ interface Parts {
 }
 
 /** All locks of one client: sends what they ask for together, and gives them their messages. */
-export class Locks implements LockClient {
+export class RedisLocks implements LockClient {
   readonly id: string;
   readonly commands: Commands;
   readonly times: Times;
@@ -62,7 +62,7 @@ export class Locks implements LockClient {
     return this.all.get(encodeName(wait.key)).ask(wait, this.sequence, about);
   }
 
-  keysOf(name: string): LockKeys {
+  keysOf(name: string): RedisKeys {
     const hash = `${this.parts.prefix}{${name}}`;
     return [hash, `${hash}:queue`, `${hash}:clients`];
   }

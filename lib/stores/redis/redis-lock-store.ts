@@ -19,8 +19,8 @@ import { CommandFailure } from '../redis-client/server/server-failure.js';
 import type { RequiredCommands } from '../redis-client/start-up/start-up-check.js';
 import { StoreClient } from '../redis-client/store-client.js';
 import { tryLock } from '../redis-client/start-up/try-lock.js';
-import { Commands, type LockKeys } from './commands.js';
-import { Locks } from './locks.js';
+import { Commands, type RedisKeys } from './commands.js';
+import { RedisLocks } from './locks.js';
 import { encodeName, namesInRedis } from './names.js';
 import { PrimaryMarker } from './primary-marker.js';
 import { openReplicas, type Replicas } from './replicas.js';
@@ -39,7 +39,7 @@ export class RedisLockStore implements LockStore {
   readonly fencing = true;
 
   private readonly client: StoreClient;
-  private readonly locks: Locks;
+  private readonly locks: RedisLocks;
   private readonly commands: Commands;
   private readonly marker: PrimaryMarker;
   private readonly replicas: Replicas | undefined;
@@ -85,7 +85,7 @@ export class RedisLockStore implements LockStore {
       maxLease,
       onWarning,
     );
-    this.locks = new Locks({
+    this.locks = new RedisLocks({
       id: clientId,
       where,
       commands: this.commands,
@@ -171,7 +171,7 @@ export class RedisLockStore implements LockStore {
   }
 
   /** @param isForAny data that no script can read names no holder, and is undefined here */
-  private look(keys: LockKeys, isForAny: boolean): Promise<RawInspection | undefined> {
+  private look(keys: RedisKeys, isForAny: boolean): Promise<RawInspection | undefined> {
     return this.client.answer(() =>
       this.commands.inspect(keys, MOST_SHOWN).catch((error: unknown) => {
         if (isForAny && error instanceof CommandFailure && error.remedy === 'none') return undefined;

@@ -16,7 +16,7 @@ import type { Ask } from './commands.js';
 export type State =
   | { readonly is: 'asking'; readonly at: number }
   | { readonly is: 'waiting' }
-  | { readonly is: 'confirming'; readonly hold: Hold }
+  | { readonly is: 'confirming'; readonly hold: RedisHold }
   | { readonly is: 'held' | 'lost'; readonly turn: Turn }
   | { readonly is: 'over' };
 
@@ -138,7 +138,7 @@ export interface TurnOwner {
 }
 
 /** What Redis holds for this client under the id of one request, its head. The head's neighbours may have their turns under it (rule 9). */
-export class Hold {
+export class RedisHold {
   /** Who has its turn. */
   turn: Turn | undefined;
   /** Neighbours that had their turns, and that Redis may still have in the queue. */
@@ -212,7 +212,7 @@ export class Turn implements Grant {
   /** @param number its token; a shared hold has one as well, which nobody sees */
   constructor(
     readonly request: Request,
-    readonly hold: Hold,
+    readonly hold: RedisHold,
     readonly number: number,
     readonly lease: Lease,
     private readonly owner: TurnOwner,

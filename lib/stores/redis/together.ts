@@ -11,7 +11,7 @@ type Word = string | number;
 /** The words that a call says now; undefined: there is nothing to say any more, and it is answered with undefined. */
 export type Say = () => readonly Word[] | undefined;
 
-interface Call {
+interface ScriptCall {
   readonly keys: readonly string[];
   readonly say: Say;
   readonly resolve: (answer: unknown) => void;
@@ -27,7 +27,7 @@ interface Call {
  */
 export class Together {
   private script: Script | undefined;
-  private calls: Call[] = [];
+  private calls: ScriptCall[] = [];
   /** The locks of the calls. */
   private readonly hashes = new Set<string>();
 
@@ -54,7 +54,7 @@ export class Together {
     this.run(script, calls);
   };
 
-  private run(script: Script, calls: readonly Call[]): void {
+  private run(script: Script, calls: readonly ScriptCall[]): void {
     const keys: string[] = [];
     const words: (readonly Word[])[] = [];
     const sent = calls.filter((call) => {
@@ -74,7 +74,7 @@ export class Together {
     );
   }
 
-  private failed(script: Script, calls: readonly Call[], error: unknown): void {
+  private failed(script: Script, calls: readonly ScriptCall[], error: unknown): void {
     if (error instanceof UnknownScript) return this.run(script, calls);
     // The data of one lock may be the reason: the others must not suffer.
     if (calls.length > 1 && !toCommandFailure(error).retriable) {
@@ -86,7 +86,7 @@ export class Together {
 }
 
 /** In place of an error for the whole command, a script answers with its text for that lock. */
-function settle({ resolve, reject }: Call, answer: unknown): void {
+function settle({ resolve, reject }: ScriptCall, answer: unknown): void {
   if (typeof answer === 'string' && !/^\d/.test(answer)) reject(toCommandFailure(new Error(answer)));
   else resolve(answer);
 }

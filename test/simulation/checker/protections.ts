@@ -81,7 +81,8 @@ export class Protections {
     const { denied, clients, faults } = this.plan;
     const own = waitOf(this.plan, client.planned);
     // What the server answers instead of looking at the marker may last, for all that the client can tell.
-    const isUnknown = denied.includes('INFO') || faults.some(({ kind }) => kind === 'errors');
+    const isUnknown =
+      denied.includes('INFO') || faults.some(({ kind }) => kind === 'errors' || kind === 'stopped-script');
     if (own !== undefined && ((planned.leaseTime ?? 0) > own || isUnknown)) return true;
     // Clients that are strict and clients that are not do not share a prefix.
     return (

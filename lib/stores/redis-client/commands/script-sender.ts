@@ -23,7 +23,7 @@ interface Outcomes {
  */
 export class ScriptSender implements ScriptRunner {
   /** The commands that were sent and not answered. All have the same time limit, so one timer serves all. */
-  private readonly pending = new LinkedList<Call>();
+  private readonly pending = new LinkedList<SentScript>();
   private timer: NodeJS.Timeout | undefined;
   /** Scripts (digests) that are sent as text the next time. */
   private readonly unknown = new Set<string>();
@@ -59,7 +59,7 @@ export class ScriptSender implements ScriptRunner {
    */
   runOnce(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const call = new Call(resolve, reject);
+      const call = new SentScript(resolve, reject);
       this.pending.add(call);
       this.send(script, keys, args).then(
         (reply) => {
@@ -138,9 +138,9 @@ export class ScriptSender implements ScriptRunner {
 }
 
 /** One call of a script. */
-class Call implements Linked<Call> {
-  previous: Call | undefined;
-  next: Call | undefined;
+class SentScript implements Linked<SentScript> {
+  previous: SentScript | undefined;
+  next: SentScript | undefined;
   /** When it was sent the last time (monotonic ms). */
   since = performance.now();
   /** Whether its time limit has passed, so that its caller no longer waits. */
