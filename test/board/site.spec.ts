@@ -44,7 +44,7 @@ describe('the site', () => {
     expect(said).not.toMatch(/warn|\(!\)/i);
   });
 
-  test.each(['/', '/getting-started', '/configuration', '/troubleshooting', '/reliability', '/faq'])(
+  test.each(['/', '/getting-started', '/configuration', '/troubleshooting', '/reliability', '/errors'])(
     '%s has no violation that axe-core knows',
     async (path) => {
       const page = await browser.newPage();

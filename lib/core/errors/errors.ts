@@ -33,7 +33,7 @@ export class LockNotHeldError extends FairLockError {
     super({
       message: 'The lock is not held.',
       details: `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.`,
-      page: 'errors#a-hold-used-after-its-end',
+      page: 'troubleshooting-your-code#a-hold-used-after-its-end',
       status: 500,
     });
   }
@@ -95,7 +95,7 @@ export class LockKeyError extends FairLockError {
     details: string,
     { message = 'No usable lock key could be derived from this call.', status = 500 }: KeyErrorOptions = {},
   ) {
-    super({ message, details, page: 'errors#a-value-that-makes-no-key', status });
+    super({ message, details, page: 'troubleshooting-your-code#a-value-that-makes-no-key', status });
   }
 }
 

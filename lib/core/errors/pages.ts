@@ -1,9 +1,9 @@
 /** The headings of packed pages that messages lead to, each about what the message says. */
 export type Page =
-  | 'errors#a-hold-used-after-its-end'
-  | 'errors#a-value-that-makes-no-key'
-  | 'errors#an-override-without-a-decorator'
-  | 'errors#an-unhandled-rejection'
+  | 'troubleshooting-your-code#a-hold-used-after-its-end'
+  | 'troubleshooting-your-code#a-value-that-makes-no-key'
+  | 'troubleshooting-your-code#an-override-without-a-decorator'
+  | 'troubleshooting-your-code#an-unhandled-rejection'
   | 'errors#codes'
   | 'observability#the-board'
   | 'recipes/leader#what-the-log-says'

@@ -84,7 +84,7 @@ export class FairLockRegistration {
         withPage(
           `${override} overrides ${overridden.where}, which is locked by @FairLocked, but is not decorated: calls to it run without the lock. ` +
             'Decorate it as well, or call the overridden method from it.',
-          'errors#an-override-without-a-decorator',
+          'troubleshooting-your-code#an-override-without-a-decorator',
         ),
       );
     }

@@ -55,7 +55,7 @@ function log(where: string, error: unknown): void {
   if (!(error instanceof FairLockError)) throw error;
   const line = withPage(
     `${where} failed, and its caller ignores that: ${error.details}`,
-    'errors#an-unhandled-rejection',
+    'troubleshooting-your-code#an-unhandled-rejection',
   );
   const logger = new Logger('FairLock');
   // Every deployment rejects calls: nobody needs to look into it.

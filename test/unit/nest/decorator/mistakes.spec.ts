@@ -1,4 +1,4 @@
-/** Every error names a page, and docs/errors.md shows what the errors of common mistakes say. */
+/** Every error names a page, and docs/troubleshooting-your-code.md shows what the errors of common mistakes say. */
 import { readFileSync } from 'node:fs';
 import { Injectable, Module, type Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
@@ -26,7 +26,7 @@ import { withPage } from '../../../../lib/core/errors/pages.js';
 import { Locked, nestWith } from '../nest.js';
 
 const read = (path: string): string => readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');
-const page = read('docs/errors.md');
+const page = read('docs/troubleshooting-your-code.md');
 
 @Injectable()
 class OrdersService {
@@ -92,7 +92,7 @@ const MISTAKES: Record<string, () => Promise<unknown>> = {
     call(async ({ locks }) => (await locks.withLock('order:42', (lock) => lock)).assertHeld()),
 };
 
-describe('The page "Mistakes and their errors"', () => {
+describe('The page "Troubleshooting your code"', () => {
   const sections = new Map(
     page
       .split(/^## /m)
@@ -105,7 +105,7 @@ describe('The page "Mistakes and their errors"', () => {
       () => undefined,
       (error: unknown) => error as FairLockError,
     );
-    const [sentence = ''] = error?.details.split(/ See nestjs-fair-lock\/docs\/errors\.md#[\w-]+\.$/) ?? [];
+    const [sentence = ''] = error?.details.split(/ See nestjs-fair-lock\/docs\/[\w-]+\.md#[\w-]+\.$/) ?? [];
     expect(sentence).not.toBe(error?.details);
     expect((sections.get(heading) ?? '').replaceAll('\n', ' ')).toContain(sentence);
   });

@@ -232,7 +232,7 @@ describe('a method that overrides a locked one without a decorator', () => {
 
   const OF_UNLOCKED =
     'Unlocked.pay overrides Orders.pay, which is locked by @FairLocked, but is not decorated: calls to it run without the lock. ' +
-    'Decorate it as well, or call the overridden method from it. See nestjs-fair-lock/docs/errors.md#an-override-without-a-decorator.';
+    'Decorate it as well, or call the overridden method from it. See nestjs-fair-lock/docs/troubleshooting-your-code.md#an-override-without-a-decorator.';
 
   test('is named at boot, with the method that it overrides, once', async () => {
     @Module({ providers: [Unlocked, Further, { provide: 'again', useFactory: () => new Unlocked() }] })
