@@ -121,7 +121,7 @@ export interface LockSnapshot {
   readonly limit?: number;
   /** Those in the queue, in the order in which they will be served; at most the first 1,000. */
   readonly waiters: readonly LockWaiter[];
-  /** How many wait in all: those in the queue, and those that were granted together with the holder and follow it in the same process. */
+  /** How many wait in all. */
   readonly queueLength: number;
 }
 
