@@ -286,8 +286,8 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
         if (request.isTold(token, told.since)) return;
         return this.take(request, token, { ...told, left: request.leaseTime ?? told.left }, neighbours);
       case 'held':
-        // It gives this hold back when its section has ended.
-        if (token > state.turn.number) state.turn.lease.lose(GRANTED_ANEW);
+        // It gives this hold back when its section has ended. Several shared holds are told with the token of the last.
+        if (!request.wait.share && token > state.turn.number) state.turn.lease.lose(GRANTED_ANEW);
         return;
       case 'lost':
         if (token > state.turn.number) this.giveBack(request.sequence);

@@ -398,6 +398,16 @@ describe('one lock, as a client sees it', () => {
     ]);
   });
 
+  test('a message of several shared holds, whose token is that of the last, does not end one that an answer has told already', async () => {
+    const { grant } = scene.request({ share: { mode: 'read' } });
+    scene.request({ share: { mode: 'read' } });
+    for (const [i, ask] of scene.asks.entries())
+      await ask.answer(reply(10, { answers: [`line ${i + 1} ${i}`] }));
+    await scene.beaten(['held 30000 11', 'held 30000 12'], 12);
+    await scene.granted(12, 1, 2);
+    expect(grant()!.lease.state).toBe('held');
+  });
+
   test('rule 10: the holds of one lock are renewed in parts, each before its lease ends', async () => {
     const count = 1_200;
     const grants = Array.from({ length: count }, () => scene.request({ share: { mode: 'read' } }).grant);

@@ -231,7 +231,7 @@ if page[1] ~= '0' then
 lock.scan, lock.more = page[1], true
 return
 end
-if not cursor then
+if not cursor or lock.least >= 2 ^ 53 then
 lock.used = sum
 end
 if lock.used == 0 then

@@ -116,8 +116,8 @@ local function expire(lock)
     lock.scan, lock.more = page[1], true
     return
   end
-  if not cursor then
-    -- All was seen in one look, so this is the truth.
+  if not cursor or lock.least >= 2 ^ 53 then
+    -- All was seen in one look, or nothing is held in any part, so this is the truth.
     lock.used = sum
   end
   if lock.used == 0 then
