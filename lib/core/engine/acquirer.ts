@@ -45,13 +45,13 @@ export class Acquirer {
       for (const target of targets) taken.push(await this.acquire(target, call));
       // A hold may have been lost while the flow waited for the next key.
       for (const hold of taken) refuseIfLost(hold);
-      const own = taken.filter((hold) => hold === hold.outermost);
       // Until now their leases were renewed: that of the first would run down while the call waited for the last.
       if (leaseTime !== undefined && targets.length > 1) {
+        const own = taken.filter((hold) => hold === hold.outermost);
         await detached(() => Promise.all(own.map(({ grant }) => grant.fix(leaseTime))));
         for (const hold of taken) refuseIfLost(hold);
       }
-      for (const hold of own) hold.limit();
+      if (call.taken) for (const hold of taken) hold.limit(call.options);
     } catch (error) {
       await endInReverse(taken);
       throw error;
@@ -73,7 +73,7 @@ export class Acquirer {
     const { maxQueue, label } = call.options;
     refuseNested(outer, key, call);
     const atOnce = outer.tryToNest({ label, share });
-    if (atOnce) return atOnce;
+    if (atOnce) return limited(atOnce, call);
     this.assertMayWait(key, call, outer);
     const request = { key, waitTime: call.waitTime, maxQueue, label, share };
     // Only the caller hears of its place.
@@ -83,7 +83,7 @@ export class Acquirer {
     let refusal: unknown;
     try {
       const nested = await outer.waitToNest(wait);
-      if (nested) return nested;
+      if (nested) return limited(nested, call);
       // The outer hold ended before the turn of the request came: it asks again.
       this.waits.leave(call);
       return await this.acquire(target, call);
@@ -124,9 +124,7 @@ export class Acquirer {
     if (eventChannel.hasSubscribers) {
       emit({ type: 'granted', key, lock: call.options.lock, token: grant.token });
     }
-    const hold = this.holds.begin(wait, grant, encoded, call.options);
-    if (!call.taken) hold.limit();
-    return hold;
+    return limited(this.holds.begin(wait, grant, encoded, call.options), call);
   }
 
   /** @param outer the hold that it waits to nest in; undefined: it waits for the store */
@@ -154,6 +152,12 @@ export class Acquirer {
     }
     return new LockTimeoutError(error.key, waitTime, blocker);
   }
+}
+
+/** With several keys, `maxHold` counts from when all are held. */
+function limited(hold: Hold, call: Call): Hold {
+  if (!call.taken) hold.limit(call.options);
+  return hold;
 }
 
 /** Rejects a wait that could never end. A finite wait ends; and keys of one call are safe, since all calls take keys in one order. */

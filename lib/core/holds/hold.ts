@@ -42,6 +42,10 @@ export class Hold implements Linked<Hold>, TimedTask {
   private readonly label: string;
   /** When it began, on the monotonic clock. */
   readonly since = performance.now();
+  /** The longest time it may last, ms. */
+  private maxHold = Infinity;
+  /** When that has elapsed, on the monotonic clock. */
+  private due = Infinity;
   /** What it takes of its parent. */
   private takes: Share | undefined;
   private children: Set<Hold> | undefined;
@@ -115,19 +119,25 @@ export class Hold implements Linked<Hold>, TimedTask {
     return parent === other;
   }
 
-  /** All keys of its call are held: `maxHold` counts from now. */
-  limit(): void {
-    const { maxHold } = this.options;
-    if (maxHold === Infinity || this.grant.lease.lostError) return;
-    this.keeper.timers.schedule(this, performance.now() + maxHold);
+  /** All keys of its call are held: `maxHold` of the call counts from now. */
+  limit({ maxHold }: Pick<CheckedOptions, 'maxHold'>): void {
+    const due = performance.now() + maxHold;
+    if (due >= this.outermost.due || this.grant.lease.lostError) return;
+    this.maxHold = maxHold;
+    this.due = due;
+    this.keeper.timers.schedule(this, due);
   }
 
-  /** `maxHold` has elapsed: stops renewing, so that a hung section cannot hold forever. */
+  /** `maxHold` has elapsed: stops renewing, so that a hung section cannot hold forever. What is nested hangs with what it is nested in. */
   onDue(): void {
-    const { maxHold } = this.options;
+    const { outermost, maxHold, label } = this;
     const { lease } = this.grant;
-    this.isPastMaxHold = true;
-    const why = `it was held for longer than maxHold (${maxHold} ms)`;
+    if (outermost.isPastMaxHold || lease.lostError) return;
+    outermost.isPastMaxHold = true;
+    const why =
+      this === outermost
+        ? `it was held for longer than maxHold (${maxHold} ms)`
+        : `${label || 'a call'} nested in it took longer than its maxHold (${maxHold} ms)`;
     lease.stopRenewing(why);
     if (lease.lostError) return;
     this.keeper.warnOf(this, `The lock ${quote(this.key)} will be LOST when its lease expires: ${why}.`);
@@ -173,6 +183,7 @@ export class Hold implements Linked<Hold>, TimedTask {
     for (const child of this.children ?? []) child.parent = this.parent;
     this.parent?.childEnded(this);
     this.children = undefined;
+    if (this !== outermost) this.keeper.timers.cancel(this);
     outermost.openHolds -= 1;
     if (outermost.openHolds > 0) return DONE;
     // The release comes first: the next in the queue waits for it.

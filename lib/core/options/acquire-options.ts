@@ -64,7 +64,7 @@ export interface CallOptions {
   /**
    * How long the hold may last, in ms: 1 or more, or `Infinity`. Counts from when all keys of the call are held. Then its signal aborts and
    * renewing stops, so that a hung section cannot hold forever: the lock is lost when its lease expires. Default: the module's, which is
-   * `Infinity` unless set. Without effect on a nested request.
+   * `Infinity` unless set. A nested hold counts from its own beginning, and ends the lock for those around it as well.
    */
   maxHold?: number | undefined;
   /**

@@ -96,16 +96,39 @@ describe('maxHold', () => {
     await lock.release();
   });
 
-  it('ends when the lock is released, and that of a nested request has no effect', async () => {
-    await b.service.withLock(
-      'k',
-      async () => {
-        await b.service.withLock('k', () => new Promise((resolve) => setTimeout(resolve, 20)), {
-          maxHold: 1,
-        });
-      },
-      { maxHold: 60_000 },
-    );
+  it.each(['at once', 'after another branch', 'with another key'])(
+    'of a nested request that begins %s bounds it, and with it the holds around it',
+    async (when) => {
+      await b.service.withLock(
+        'k',
+        async (outer) => {
+          const branch = when === 'after another branch' && b.service.withLock('k', settle);
+          const keys = when === 'with another key' ? ['k', 'l'] : 'k';
+          const inside = (inner: FairLock): Promise<void> =>
+            new Promise((resolve) => inner.signal.addEventListener('abort', () => resolve()));
+          await b.service.withLock(keys, inside, { maxHold: 10, label: 'Orders.pay' });
+          await branch;
+          expect(outer.signal.reason).toMatchObject({
+            details: expect.stringContaining(
+              'Orders.pay nested in it took longer than its maxHold (10 ms)',
+            ) as string,
+          });
+        },
+        { maxHold: 60_000, leaseTime: 60_000 },
+      );
+      expect(b.warnings).toContainEqual(expect.stringContaining('"k" will be LOST when its lease expires'));
+    },
+  );
+
+  it('of a nested request that has ended bounds nothing', async () => {
+    await b.service.withLock('k', async (lock) => {
+      await b.service.withLock('k', () => undefined, { maxHold: 5 });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(lock.signal.aborted).toBe(false);
+    });
+  });
+
+  it('ends when the lock is released', async () => {
     const short: FairLock = await b.service.acquire('k', { maxHold: 5 });
     await short.release();
     await new Promise((resolve) => setTimeout(resolve, 20));
