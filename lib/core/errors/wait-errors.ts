@@ -135,8 +135,8 @@ function adviseOn({ heldHereFor, keptFor, leaseLeft, awayFor }: LockTimeoutError
     return `The process of the holder is gone; its lease ends in ${duration(leaseLeft)}. Raise waitTime, or lower watchdogTimeout.`;
   if (heldHereFor === undefined) return 'The holder may be slow, stuck or dead.';
   return (
-    `This process has held it for ${duration(heldHereFor)}. If the flow that waited took it with acquire(), which does not ` +
-    'open a scope, it waited for itself: use withLock, or run the code that follows in lock.run. Otherwise the holder may be slow ' +
-    'or stuck.'
+    `This process has held it for ${duration(heldHereFor)}. If the flow that waited took it with acquire(), or reads a ` +
+    'locked iteration or Observable, its code is outside of the lock and waited for itself: use withLock, run the code in lock.run, or call it ' +
+    'when the reading has ended. Otherwise the holder may be slow or stuck.'
   );
 }

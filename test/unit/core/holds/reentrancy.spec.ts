@@ -161,7 +161,7 @@ describe('a manual acquire', () => {
     expect(details).toMatch(
       /This process has held it for \d+ ms\. If the flow that waited took it with acquire\(\)/,
     );
-    expect(details).toContain('use withLock, or run the code that follows in lock.run');
+    expect(details).toContain('use withLock, run the code in lock.run');
     await lock.release();
   });
 

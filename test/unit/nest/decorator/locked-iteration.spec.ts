@@ -240,6 +240,19 @@ describe('a locked async generator', () => {
     expect(await within(all(steps), SOON, 'nested calls')).toEqual([2, 2]);
   });
 
+  test('tells a reader who asks for the lock again in the loop that it waited for itself', async () => {
+    const read = async (): Promise<void> => {
+      for await (const _ of pages.pages('7')) {
+        await pages.locks.withLock('pages:7', () => undefined, { waitTime: 20 });
+      }
+    };
+    await expect(read()).rejects.toMatchObject({
+      details: expect.stringContaining(
+        'reads a locked iteration or Observable, its code is outside of the lock',
+      ) as string,
+    });
+  });
+
   test('lets iterations wait for each other, in their order', async () => {
     const first = pages.pages('1');
     await first.next();
