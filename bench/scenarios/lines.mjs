@@ -19,7 +19,7 @@ async function lineUp(lab, subject, count) {
 /** @type {import('./index.mjs').Scenario} */
 export const longLine = {
   name: 'long-line',
-  question: 'A long line',
+  question: 'A long queue',
   how:
     'Callers in 4 processes wait for one key. Its holder releases it, and each caller that is served ' +
     'releases it immediately. The time from one release to the next grant, and the server time of the ' +

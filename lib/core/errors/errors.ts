@@ -133,7 +133,7 @@ export class LockStoreUnavailableError extends FairLockError {
     super({
       message: 'Locks are temporarily unavailable.',
       details,
-      page: 'troubleshooting#answers-with-503-redis',
+      page: 'troubleshooting#responses-with-503-redis',
       status: 503,
       retryAfter: 1,
       cause,
@@ -165,7 +165,7 @@ export class LockNotReplicatedError extends FairLockError {
           ? 'Redis did not report how many replicas have it'
           : `${replicas} of the required ${min} replicas confirmed it within ${timeout} ms`) +
         '. The request failed, and the caller does not hold the lock. Check the replicas, or lower replicas.min.',
-      page: 'troubleshooting#answers-with-503-replicas',
+      page: 'troubleshooting#responses-with-503-replicas',
       status: 503,
       retryAfter: 1,
     });
@@ -184,7 +184,7 @@ export class LockProtocolError extends FairLockError {
     super({
       message: 'The lock is kept in a form that this version cannot read.',
       details,
-      page: 'troubleshooting#answers-with-503-versions',
+      page: 'troubleshooting#responses-with-503-versions',
       status: isOther ? 503 : 500,
       cause,
     });
@@ -216,7 +216,7 @@ export class LockShuttingDownError extends FairLockError {
       details:
         `The application is shutting down: it no longer serves requests for the lock ${quote(key)}${label && ` (${label})`}, ` +
         'and its holders should stop.',
-      page: 'troubleshooting#answers-with-503-while-deploying',
+      page: 'troubleshooting#responses-with-503-while-deploying',
       status: 503,
       retryAfter: 1,
     });

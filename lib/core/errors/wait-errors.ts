@@ -105,7 +105,7 @@ export class LockQueueFullError extends FairLockError {
       details:
         `The queue for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} already waiting. ` +
         'Try again later, or raise maxQueue.',
-      page: 'troubleshooting#answers-with-503-a-full-line',
+      page: 'troubleshooting#responses-with-503-a-full-queue',
       status: 503,
       retryAfter: 1,
     });
