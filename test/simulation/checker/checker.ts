@@ -218,7 +218,10 @@ export class Checker implements ClientListener {
     }
     if (isFormer) return;
     const bare = this.server.redis.keysWithoutExpiry();
+    // The marker of strict mode gets its time when a client next looks at it.
+    const mayStopAtMarker = this.plan.faults.some(({ kind }) => kind === 'stopped-script');
     const isStopped = (key: string): boolean =>
+      (mayStopAtMarker && key.endsWith(':primary')) ||
       [...this.locks].some(([name, lock]) => lock.wasStopped && key.startsWith(name));
     for (const part of partsOf(ran)) {
       const lock = this.locks.get(part.hash);
