@@ -23,9 +23,10 @@ import { keepIdentity } from './wrapper-identity.js';
  * The method's result and errors pass through untouched. Inside, `FairLockService.current()` is the hold, and a
  * call of another method locked by the same key does not wait for itself.
  *
- * @param key `'order:<0.id>'` takes the property `id` of argument 0, after pipes; `['account:<0>', 'account:<1>']`
- *   locks both, in one global order; a function gets `this` and the arguments of the method. Without a key it is
- *   `ClassName.method`, by the class that declares the method.
+ * The key: `'order:<0.id>'` takes the property `id` of argument 0, after pipes; `['account:<0>', 'account:<1>']` locks both, in one
+ * global order; a function gets `this` and the arguments of the method. Without a key it is `ClassName.method`, by the class that
+ * declares the method.
+ *
  * @throws LockKeyError, LockConfigurationError when the class is defined, for a decorator that cannot work; all that
  *   waiting may throw (see `FairLockService`) at the call; LockKeyError at the call if an argument makes no key
  *
