@@ -1,6 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { type DynamicModule, Global, Injectable, type LoggerService, Module } from '@nestjs/common';
+import {
+  type DynamicModule,
+  Global,
+  Injectable,
+  type LoggerService,
+  Module,
+  type ModuleMetadata,
+} from '@nestjs/common';
 import { LazyModuleLoader, REQUEST } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
@@ -15,6 +22,7 @@ import {
   LockConfigurationError,
   LockQueueFullError,
 } from 'nestjs-fair-lock';
+import { RegisteredModule } from '../../lib/nest/module/fair-lock.module.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { eventually, SOON } from '../support/waiting.js';
 
@@ -187,15 +195,25 @@ describe('FairLockModule', () => {
     await expect(boot).rejects.toThrow('FairLockModule is imported without forRoot().');
   });
 
-  test('without forRoot(), beside a class with @FairLocked, stops the boot with the name of what is missing', async () => {
-    @Injectable()
-    class Locked {
-      @FairLocked('x') async run() {}
-    }
-    const boot = Test.createTestingModule({ imports: [FairLockModule], providers: [Locked] })
-      .setLogger(new Recorder())
-      .compile();
-    await expect(boot).rejects.toThrow('the lock of @FairLocked, made by FairLockModule.forRoot()');
+  @Injectable()
+  class WithDecorator {
+    @FairLocked('x') async run() {}
+  }
+  @Injectable()
+  class WithService {
+    constructor(readonly locks: FairLockService) {}
+  }
+  @Module({ providers: [WithService] })
+  class Feature {}
+
+  test.each<[string, ModuleMetadata]>([
+    ['a class with @FairLocked', { imports: [FairLockModule], providers: [WithDecorator] }],
+    ['a class that injects the service', { imports: [FairLockModule], providers: [WithService] }],
+    ['a module whose class injects it', { imports: [Feature, FairLockModule] }],
+    ['a registration', { imports: [FairLockModule.forRoot({ store: 'memory' }), FairLockModule, Feature] }],
+  ])('without forRoot(), beside %s, stops the boot with the same sentence', async (_what, metadata) => {
+    const boot = Test.createTestingModule(metadata).setLogger(new Recorder()).compile();
+    await expect(boot).rejects.toThrow('FairLockModule is imported without forRoot().');
   });
 
   test.each(['an application', 'an application context'])(
@@ -381,7 +399,7 @@ describe('FairLockModule', () => {
     const starting = when === 'while' ? module.init() : undefined;
     if (starting) await eventually(() => server.connections > 0, SOON, 'a connection');
     // What Nest 11 does where a signal comes during the boot; Nest 12 waits for the boot.
-    await module.get(FairLockModule).onApplicationShutdown();
+    await module.get(RegisteredModule).onApplicationShutdown();
     await (starting ?? module.init());
     expect(recorder.lines).toEqual([]);
     await module.close();

@@ -12,6 +12,7 @@ import * as standalone from 'nestjs-fair-lock/standalone';
 import * as terminus from 'nestjs-fair-lock/terminus';
 import * as testing from 'nestjs-fair-lock/testing';
 import { Registry } from 'prom-client';
+import { RegisteredModule } from '../../lib/nest/module/fair-lock.module.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { abortsOf, eventually, SOON } from '../support/waiting.js';
 
@@ -93,7 +94,8 @@ describe('what is printed of the objects of this package', () => {
       probe,
       app.get(Keyed),
       app.get(main.FairLockFilter),
-      app.get(main.FairLockModule),
+      new main.FairLockModule(),
+      app.get(RegisteredModule),
       app.get(board.FairLockBoardModule),
       app.get(prometheus.FairLockPrometheusModule),
       app.get(terminus.FairLockTerminusModule),

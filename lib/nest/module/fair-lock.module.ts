@@ -1,11 +1,11 @@
 import {
   type DynamicModule,
+  Global,
   Inject,
   Module,
   type NestModule,
   type OnApplicationShutdown,
   type OnModuleInit,
-  Optional,
 } from '@nestjs/common';
 import { HttpAdapterHost, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError } from '../../core/errors/errors.js';
@@ -20,63 +20,19 @@ import { FAIR_LOCK_REGISTRATION, type FairLockRegistration } from './fair-lock.r
 import { printAs } from '../../core/runtime/printing.js';
 import { installHttpRequestScope } from '../request/http-request-scope.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
-import { getFairLockToken } from '../fair-lock.tokens.js';
+import { getFairLockToken, tokensOf } from '../fair-lock.tokens.js';
 import { FAIR_LOCK_NAME } from './second-registration.js';
 
-/**
- * Fair, crash-safe locks on Redis. Import it once, in the root module; it is global by default.
- *
- * With `app.enableShutdownHooks()`, a process that receives a signal to stop leaves every queue immediately, lets its holders
- * finish, and hands its locks on; without them, its locks are free when their lease expires.
- *
- * @example
- * FairLockModule.forRoot()                            // Redis at REDIS_URL, or on localhost
- * FairLockModule.forRoot({ redis: 'redis://cache:6379', waitTime: 20_000 })
- * FairLockModule.forRoot({ name: 'billing', redis: billingRedis })      // a second one
- * FairLockModule.forRootAsync({
- *   inject: [ConfigService],
- *   useFactory: (config: ConfigService) => ({ redis: config.getOrThrow<string>('REDIS_URL') }),
- * })
- */
+/** A registration: what `forRoot` imports. */
 @Module({})
-export class FairLockModule
-  extends FairLockModuleBase
-  implements NestModule, OnModuleInit, OnApplicationShutdown
-{
+export class RegisteredModule implements NestModule, OnModuleInit, OnApplicationShutdown {
   /** @internal Nest makes it. */
   constructor(
-    @Optional() @Inject(FAIR_LOCK_NAME) private readonly name: string | undefined,
+    @Inject(FAIR_LOCK_NAME) private readonly name: string,
     @Inject(ModuleRef) private readonly self: ModuleRef,
     @Inject(ModulesContainer) private readonly modules: ModulesContainer,
     @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
-  ) {
-    super();
-    if (name === undefined) {
-      throw new LockConfigurationError(
-        'FairLockModule is imported without forRoot(). Import FairLockModule.forRoot() or FairLockModule.forRootAsync() ' +
-          'once, in the root module; it is global, so other modules do not import it.',
-      );
-    }
-  }
-
-  /**
-   * Registers the lock with options known now.
-   *
-   * @throws LockConfigurationError immediately if `options` is not an object; at boot for an option that cannot work or does not exist
-   */
-  static override forRoot(options: FairLockModuleOptions & FairLockRegistrationOptions = {}): DynamicModule {
-    // Checked before Nest copies the properties: a Promise or a number would become an empty object, which means the defaults.
-    requireObject(options);
-    return super.forRoot(withInherited(options));
-  }
-
-  /**
-   * Registers the lock with options made by `useFactory` (with `inject`), `useClass` or `useExisting` (a class with
-   * `createFairLockOptions()`). `name`, `isGlobal` and `filter` go beside them, not into the options that they create.
-   */
-  static override forRootAsync(options: FairLockModuleAsyncOptions): DynamicModule {
-    return super.forRootAsync(options);
-  }
+  ) {}
 
   configure(): void {
     if (this.registration.options.requestScope) installHttpRequestScope(this.http.httpAdapter);
@@ -107,4 +63,55 @@ export class FairLockModule
   }
 }
 
-printAs('FairLockModule', FairLockModule);
+printAs('FairLockModule', RegisteredModule);
+// As Nest names it in its log.
+Object.defineProperty(RegisteredModule, 'name', { value: 'FairLockModule' });
+
+/** In place of the service where nothing was registered. It stands in every module, or Nest would name the service that some class is missing. */
+const refusals = tokensOf().map((provide) => ({
+  provide,
+  useFactory: (): never => {
+    throw new LockConfigurationError(
+      'FairLockModule is imported without forRoot(). Import FairLockModule.forRoot() or FairLockModule.forRootAsync() ' +
+        'once, in the root module; it is global, so other modules do not import it.',
+    );
+  },
+}));
+
+/**
+ * Fair, crash-safe locks on Redis. Import it once, in the root module; it is global by default.
+ *
+ * With `app.enableShutdownHooks()`, a process that receives a signal to stop leaves every queue immediately, lets its holders
+ * finish, and hands its locks on; without them, its locks are free when their lease expires.
+ *
+ * @example
+ * FairLockModule.forRoot()                            // Redis at REDIS_URL, or on localhost
+ * FairLockModule.forRoot({ redis: 'redis://cache:6379', waitTime: 20_000 })
+ * FairLockModule.forRoot({ name: 'billing', redis: billingRedis })      // a second one
+ * FairLockModule.forRootAsync({
+ *   inject: [ConfigService],
+ *   useFactory: (config: ConfigService) => ({ redis: config.getOrThrow<string>('REDIS_URL') }),
+ * })
+ */
+@Global()
+@Module({ providers: refusals, exports: tokensOf().slice() })
+export class FairLockModule extends FairLockModuleBase {
+  /**
+   * Registers the lock with options known now.
+   *
+   * @throws LockConfigurationError immediately if `options` is not an object; at boot for an option that cannot work or does not exist
+   */
+  static override forRoot(options: FairLockModuleOptions & FairLockRegistrationOptions = {}): DynamicModule {
+    // Checked before Nest copies the properties: a Promise or a number would become an empty object, which means the defaults.
+    requireObject(options);
+    return { ...super.forRoot(withInherited(options)), module: RegisteredModule };
+  }
+
+  /**
+   * Registers the lock with options made by `useFactory` (with `inject`), `useClass` or `useExisting` (a class with
+   * `createFairLockOptions()`). `name`, `isGlobal` and `filter` go beside them, not into the options that they create.
+   */
+  static override forRootAsync(options: FairLockModuleAsyncOptions): DynamicModule {
+    return { ...super.forRootAsync(options), module: RegisteredModule };
+  }
+}
