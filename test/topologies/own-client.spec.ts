@@ -268,7 +268,7 @@ describe("the user's own client of a Cluster", () => {
   test('as a user with the rights that the documentation gives for the redisson store: none is denied, also while a slot moves', async () => {
     const page = readFileSync(new URL('../../docs/redisson.md', import.meta.url), 'utf8');
     const [rule = ''] = /(?<=ACL SETUSER clerk on >…)[^`]*/.exec(page) ?? [];
-    const [onCluster = ''] = /(?<=On a Cluster also `)[^`]*/.exec(page) ?? [];
+    const [onCluster = ''] = /(?<=On Redis Cluster also `)[^`]*/.exec(page) ?? [];
     const rights = `${rule} ${onCluster}`.trim().split(/\s+/);
     expect(rights).toContain('+spublish');
     for (const { admin } of cluster.nodes) {
