@@ -17,6 +17,8 @@ export function lockedMethodsFrom(prototype: object | undefined): LockedMethod[]
 export interface UnlockedOverride {
   readonly override: string;
   readonly overridden: LockedMethod;
+  /** Whether its text calls what it overrides, which then takes the lock; perhaps not on every way. */
+  readonly callsIt: boolean;
 }
 
 /** The methods of a class, and of the classes that it extends, that override a locked one without being decorated. */
@@ -29,9 +31,9 @@ export function unlockedOverridesOf(prototype: object | undefined): UnlockedOver
       const overriding = nearest.get(property);
       nearest.set(property, owner);
       if (!overridden || !overriding || LockedMethod.of(overriding, property)) continue;
-      if (callsOverridden(overriding, property)) continue;
       const { name } = overriding.constructor;
-      found.push({ override: `${name}.${String(property)}`, overridden });
+      const callsIt = callsOverridden(overriding, property);
+      found.push({ override: `${name}.${String(property)}`, overridden, callsIt });
     }
   }
   return found;
@@ -43,7 +45,8 @@ export function unlockedPropertiesOf(object: object): UnlockedOverride[] {
   if (prototype === undefined || lockedMethodsFrom(prototype).length === 0) return [];
   return Reflect.ownKeys(object).flatMap((property) => {
     const overridden = LockedMethod.of(prototype, property);
-    return overridden ? { override: `${prototype.constructor.name}.${String(property)}`, overridden } : [];
+    if (!overridden) return [];
+    return { override: `${prototype.constructor.name}.${String(property)}`, overridden, callsIt: false };
   });
 }
 
@@ -62,10 +65,11 @@ function chainFrom(prototype: object | undefined): object[] {
   return [prototype, ...chainFrom(prototypeOf(prototype))];
 }
 
-/** Whether the text of a method has `super`: what it overrides then takes the lock. */
+/** Whether the text of a method names what it overrides: `super.pay`, or `super[…]`. */
 function callsOverridden(owner: object, property: string | symbol): boolean {
   const method: unknown = Object.getOwnPropertyDescriptor(owner, property)?.value;
-  return (
-    typeof method === 'function' && /super\b/.test(Function.prototype.toString.call(writtenFunction(method)))
-  );
+  if (typeof method !== 'function') return false;
+  const text: string = Function.prototype.toString.call(writtenFunction(method));
+  const named = [...text.matchAll(/super(?:\.prototype)?\s*(?:\.\s*([\w$]+)|\[)/g)];
+  return named.some(([, name]) => name === undefined || name === property);
 }

@@ -79,7 +79,13 @@ export class FairLockRegistration {
       );
     }
     giveToHandedOut(modules, property, service);
-    for (const { override, overridden } of unlockedOverrides(modules, property)) {
+    for (const { override, overridden, callsIt } of unlockedOverrides(modules, property)) {
+      if (callsIt) {
+        this.logger.debug(
+          `${override} overrides ${overridden.where}, which is locked by @FairLocked, and calls it: what it does outside of that call runs without the lock.`,
+        );
+        continue;
+      }
       this.logger.warn(
         withPage(
           `${override} overrides ${overridden.where}, which is locked by @FairLocked, but is not decorated: calls to it run without the lock. ` +
