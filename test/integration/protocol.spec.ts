@@ -270,8 +270,6 @@ describe('the scripts of the native protocol', () => {
     });
 
     test('are next if it is ended by force', async () => {
-      await other.done(9, '', 'force', '');
-      expect(await inQueue()).toEqual([...ids(2, 3), `${other.id}:1`, ...ids(4)]);
       await redis.eval(
         scriptsOf(TIMES, undefined).done.lua,
         3,

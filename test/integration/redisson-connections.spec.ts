@@ -192,7 +192,8 @@ describe('messages and connections of the redisson store, when things go wrong',
       }),
     );
     expect(served).toEqual([0, 1, 2]);
-    expect(scene.warnings).toEqual([]);
+    // The outage itself is told.
+    expect(scene.warnings.filter((text) => !/^Redis (stopped serving|serves) locks/.test(text))).toEqual([]);
   });
 
   test('in full memory a new request is refused with a typed error; release, renewal and leaving work', async () => {

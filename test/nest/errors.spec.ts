@@ -169,7 +169,11 @@ describe.each(PLATFORMS)('an application on %s that sets up nothing for errors',
 
   test('answers a message to a gateway, and logs nothing', async () => {
     await using _lock = await holding();
-    expect(await answerOf(web, '/')).toEqual({ event: 'exception', data: { status: 'error', ...BUSY } });
+    const cause = { pattern: 'pay', data: {} };
+    expect(await answerOf(web, '/')).toEqual({
+      event: 'exception',
+      data: { status: 'error', ...BUSY, cause },
+    });
     expect(recorder.errors).toEqual([]);
   });
 

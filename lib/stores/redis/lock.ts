@@ -710,6 +710,8 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
 
   /** Sets the timer for what is due next. Called after each event. */
   private plan(): void {
+    // Else the timers would keep the lock until its last lease would have ended.
+    if (this.holds.size === 0) this.endsAt = this.renewAt = Infinity;
     const due = this.nextDue();
     const { timers } = this.client;
     if (due < Infinity) timers.schedule(this, due);
