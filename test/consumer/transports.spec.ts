@@ -60,7 +60,8 @@ describe(`the transports of Nest ${VERSIONS.nest}`, () => {
     });
 
     test('a busy lock is answered as an exception event to a gateway without a filter of its own', async () => {
-      expect(await client.ws()).toEqual({ event: 'exception', data: { status: 'error', ...BUSY } });
+      const cause = { pattern: 'pay', data: '' };
+      expect(await client.ws()).toEqual({ event: 'exception', data: { status: 'error', ...BUSY, cause } });
     });
 
     test('a client that goes away leaves the line, of HTTP as of WebSocket', async () => {
