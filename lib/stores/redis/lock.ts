@@ -390,11 +390,12 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.holds.delete(hold);
     const ending = { ...markOf(hold.head), served: hold.served.map(({ name }) => name) };
     // Redis counts from the grant, the holder from its turn.
-    const kept = { how: 'keep', value: Math.ceil((keep ?? 0) + hold.waitedForTurn) } as const;
-    const released = this.done(
-      isKept && keep !== undefined ? { ...ending, ...kept } : ending,
-      hold.leaseTime,
-    );
+    const kept =
+      isKept && keep !== undefined
+        ? ({ how: 'keep', value: Math.ceil(keep + hold.waitedForTurn) } as const)
+        : undefined;
+    // Before `plan`, which forgets a lock that has nothing under way.
+    const released = this.done({ ...ending, ...kept }, hold.leaseTime);
     this.plan();
     return released;
   }

@@ -6,9 +6,9 @@ import type { Ask } from './commands.js';
 /**
  * What a request is doing, as the table in docs/internals/protocol.md says. Only `Lock` moves it, and `move` asserts where it comes from.
  *
- * - `asking`: its acquire has to be sent at `at` (monotonic); Infinity: it is under way
+ * - `asking`: its acquire must be sent at `at` (monotonic); Infinity: it is under way
  * - `waiting`: Redis has told its place in the queue
- * - `confirming`: granted, and the replicas are still to confirm it
+ * - `confirming`: granted, and the replicas have not confirmed it yet
  * - `held`: it has its turn: its section runs, and its lease is valid
  * - `lost`: its section may still run, but its lease is not valid any more
  * - `over`: rejected, left, or released

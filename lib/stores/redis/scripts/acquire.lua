@@ -14,10 +14,10 @@
 --       over            it was given up (a mark of `done`)
 --       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
 -- Errors OOM if memory is full and nothing could be passed on; FORMAT, PROTOCOL before any write
-local time, count, answers = redis.call('TIME'), #KEYS / 3, {}
+local time = redis.call('TIME')
 
--- The usual case: the lock is free. The same as below, in four calls.
-local function takeFree(first, words, id, about)
+-- The lock is free. The same as below, in four calls.
+local function usual(first, words, id, about)
   if words ~= 2 or STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
     return nil
   end
@@ -28,25 +28,7 @@ local function takeFree(first, words, id, about)
   return token
 end
 
-if count == 1 then
-  answers[1] = takeFree(1, #ARGV, ARGV[1], ARGV[2])
-  if answers[1] then
-    return answers[1]
-  end
-else
-  local at = count
-  for i = 1, count do
-    answers[i] = takeFree(3 * i - 2, tonumber(ARGV[i]), ARGV[at + 1], ARGV[at + 2])
-    if not answers[i] then
-      break
-    end
-    at = at + ARGV[i]
-  end
-  if #answers == count then
-    return answers
-  end
-end
-
+--- include: usual
 --- include: lock
 --- include: terms
 --- include: holders
@@ -144,4 +126,4 @@ local function ask(first, values)
   return reply(lock, client, told)
 end
 
-return answerRest(answers, takeFree, ask)
+return answerRest(answers, usual, ask)

@@ -14,35 +14,16 @@
 --       or a reply (includes/reply.lua) with one answer: held, line N, or none; after it, for 'leave', the blocker
 --       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
 -- Errors FORMAT, PROTOCOL before any write
-local count, answers = #KEYS / 3, {}
 
--- The usual case: the only holder releases the lock, and nobody waits. The hash of such a lock has two fields.
-local function endUsual(first, words, id)
+-- The only holder releases the lock, and nobody waits. The hash of such a lock has two fields.
+local function usual(first, words, id)
   if words == 1 and redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
     and redis.call('HEXISTS', KEYS[first], 'h:' .. id) == 1 then
     return redis.call('DEL', KEYS[first])
   end
 end
 
-if count == 1 then
-  answers[1] = endUsual(1, #ARGV, ARGV[1])
-  if answers[1] then
-    return answers[1]
-  end
-else
-  local at = count
-  for i = 1, count do
-    answers[i] = endUsual(3 * i - 2, tonumber(ARGV[i]), ARGV[at + 1])
-    if not answers[i] then
-      break
-    end
-    at = at + ARGV[i]
-  end
-  if #answers == count then
-    return answers
-  end
-end
-
+--- include: usual
 --- include: lock
 --- include: terms
 --- include: holders
@@ -171,4 +152,4 @@ local function finish(first, values)
   return reply(lock, client, { answer, why })
 end
 
-return answerRest(answers, endUsual, finish)
+return answerRest(answers, usual, finish)

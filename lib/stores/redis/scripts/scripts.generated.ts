@@ -1,5 +1,18 @@
 // Made from scripts/*.lua by `npm run lua`. Do not edit.
 
+const usualPart1 = `local count, answers = #KEYS / 3, {}
+local at = count > 1 and count or 0
+for i = 1, count do
+local words = count > 1 and tonumber(ARGV[i]) or #ARGV
+answers[i] = usual(3 * i - 2, words, ARGV[at + 1], ARGV[at + 2])
+if not answers[i] then
+break
+end
+at = at + words
+end
+if #answers == count then
+return count == 1 and answers[1] or answers
+end`;
 const numberPart1 = `local function number(value)
 return string.format('%.0f', value)
 end`;
@@ -180,12 +193,12 @@ lock.mode = nil
 endFirst(lock, math.huge)
 end
 end
-local function eachField(lock, kind, found)
+local function eachHold(lock, found)
 local cursor, looked = '0', 0
 repeat
-local page = redis.call('HSCAN', lock.hash, cursor, 'MATCH', kind .. '*', 'COUNT', MOST_HOLDERS)
+local page = redis.call('HSCAN', lock.hash, cursor, 'MATCH', 'h:*', 'COUNT', MOST_HOLDERS)
 for i = 1, #page[2], 2 do
-if found(string.sub(page[2][i], #kind + 1), page[2][i + 1]) then
+if found(string.sub(page[2][i], 3), page[2][i + 1]) then
 return
 end
 end
@@ -200,7 +213,7 @@ local last = redis.call('ZREVRANGE', lock.queue, 0, 0)[1]
 local newest, found = 0, last and readTerms(string.match(last, '^[^:]+:%d+:([^:]*)') or '').limit
 if not found then
 flush(lock)
-eachField(lock, 'h:', function(_, value)
+eachHold(lock, function(_, value)
 local was = readHold(value)
 if was.terms.limit and was.token > newest then
 newest, found = was.token, was.terms.limit
@@ -252,7 +265,7 @@ return ''
 end
 flush(lock)
 local longest, who, kept, keeper = nil, '', 0, ''
-eachField(lock, 'h:', function(id, value)
+eachHold(lock, function(id, value)
 local was, label = readHold(value), string.match(value, '^[^:]*:(.*)$') or ''
 if string.sub(id, 1, 1) == '-' then
 if was.ends - lock.now > kept then
@@ -483,8 +496,8 @@ end
 return answers
 end`;
 
-export const acquire = ['acquire', `local time, count, answers = redis.call('TIME'), #KEYS / 3, {}
-local function takeFree(first, words, id, about)
+export const acquire = ['acquire', `local time = redis.call('TIME')
+local function usual(first, words, id, about)
 if words ~= 2 or STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
 return nil
 end
@@ -493,25 +506,7 @@ local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
 redis.call('HSET', KEYS[first], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends, 'h:' .. id, ends .. ' ' .. token .. ' ' .. about)
 redis.call('PEXPIRE', KEYS[first], LEASE)
 return token
-end
-if count == 1 then
-answers[1] = takeFree(1, #ARGV, ARGV[1], ARGV[2])
-if answers[1] then
-return answers[1]
-end
-else
-local at = count
-for i = 1, count do
-answers[i] = takeFree(3 * i - 2, tonumber(ARGV[i]), ARGV[at + 1], ARGV[at + 2])
-if not answers[i] then
-break
-end
-at = at + ARGV[i]
-end
-if #answers == count then
-return answers
-end
-end`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, blockerPart1, strictPart1, queuePart1, passPart1, replyPart1, severalPart1, `local function isNext(lock, waiting, terms)
+end`, usualPart1, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, blockerPart1, strictPart1, queuePart1, passPart1, replyPart1, severalPart1, `local function isNext(lock, waiting, terms)
 return waiting == 0 and admits(lock, terms) and mayGrant(lock)
 end
 local function refusal(lock, client, waiting, name, terms, most)
@@ -591,33 +586,14 @@ end
 close(lock)
 return reply(lock, client, told)
 end
-return answerRest(answers, takeFree, ask)`] as const;
+return answerRest(answers, usual, ask)`] as const;
 
-export const done = ['done', `local count, answers = #KEYS / 3, {}
-local function endUsual(first, words, id)
+export const done = ['done', `local function usual(first, words, id)
 if words == 1 and redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
 and redis.call('HEXISTS', KEYS[first], 'h:' .. id) == 1 then
 return redis.call('DEL', KEYS[first])
 end
-end
-if count == 1 then
-answers[1] = endUsual(1, #ARGV, ARGV[1])
-if answers[1] then
-return answers[1]
-end
-else
-local at = count
-for i = 1, count do
-answers[i] = endUsual(3 * i - 2, tonumber(ARGV[i]), ARGV[at + 1])
-if not answers[i] then
-break
-end
-at = at + ARGV[i]
-end
-if #answers == count then
-return answers
-end
-end`, numberPart1, lockPart2, termsPart1, holdersPart1, blockerPart1, strictPart1, passPart1, replyPart1, severalPart1, `local MANY = 100
+end`, usualPart1, numberPart1, lockPart2, termsPart1, holdersPart1, blockerPart1, strictPart1, passPart1, replyPart1, severalPart1, `local MANY = 100
 local time = redis.call('TIME')
 local function force(lock, ids, token)
 local hasEnded = false
@@ -722,7 +698,7 @@ local why = how == 'leave' and blocker(lock) or nil
 close(lock)
 return reply(lock, client, { answer, why })
 end
-return answerRest(answers, endUsual, finish)`] as const;
+return answerRest(answers, usual, finish)`] as const;
 
 export const heartbeat = ['heartbeat', `redis.call('HDEL', KEYS[1], '')`, numberPart1, lockPart2, termsPart1, holdersPart1, heldPart1, strictPart1, queuePart1, passPart1, replyPart1, severalPart1, `local function renew(lock, id, lease, present)
 local value = redis.call('HGET', lock.hash, 'h:' .. id)
@@ -794,7 +770,7 @@ return redis.error_reply(problem)
 end
 local MOST_COUNTED = 16
 local holds, channels = {}, {}
-eachField(lock, 'h:', function(id, value)
+eachHold(lock, function(id, value)
 holds[#holds + 1], holds[#holds + 2] = 'h:' .. id, value
 if #channels < MOST_COUNTED and not readHold(value).terms.isUncounted then
 channels[#channels + 1] = lock.prefix .. 'client:' .. string.match(id, '^-?([^:]*)')

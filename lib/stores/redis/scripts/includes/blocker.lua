@@ -5,7 +5,7 @@ local function blocker(lock)
   end
   flush(lock)
   local longest, who, kept, keeper = nil, '', 0, ''
-  eachField(lock, 'h:', function(id, value)
+  eachHold(lock, function(id, value)
     local was, label = readHold(value), string.match(value, '^[^:]*:(.*)$') or ''
     if string.sub(id, 1, 1) == '-' then
       if was.ends - lock.now > kept then

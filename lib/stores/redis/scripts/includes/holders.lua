@@ -59,13 +59,13 @@ local function drop(lock, id, value)
   end
 end
 
--- Calls `found` with the name and the value of each field of `kind`, 'h:' for holds; of a large lock, of a part. `found` may return true: enough.
-local function eachField(lock, kind, found)
+-- Calls `found` with the id and the value of each hold; of a very large lock, of a part. `found` may return true: enough.
+local function eachHold(lock, found)
   local cursor, looked = '0', 0
   repeat
-    local page = redis.call('HSCAN', lock.hash, cursor, 'MATCH', kind .. '*', 'COUNT', MOST_HOLDERS)
+    local page = redis.call('HSCAN', lock.hash, cursor, 'MATCH', 'h:*', 'COUNT', MOST_HOLDERS)
     for i = 1, #page[2], 2 do
-      if found(string.sub(page[2][i], #kind + 1), page[2][i + 1]) then
+      if found(string.sub(page[2][i], 3), page[2][i + 1]) then
         return
       end
     end
@@ -82,7 +82,7 @@ local function renewLimit(lock, limit)
   local newest, found = 0, last and readTerms(string.match(last, '^[^:]+:%d+:([^:]*)') or '').limit
   if not found then
     flush(lock)
-    eachField(lock, 'h:', function(_, value)
+    eachHold(lock, function(_, value)
       local was = readHold(value)
       if was.terms.limit and was.token > newest then
         newest, found = was.token, was.terms.limit
