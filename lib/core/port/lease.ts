@@ -49,8 +49,6 @@ export class Lease {
   private ending: string | undefined;
   /** Since when renewals fail (monotonic). */
   private suspectedAt = 0;
-  /** It ends after that many ms, however often it is renewed. */
-  private bound: { readonly since: Instant; readonly left: number } | undefined;
   /** Calls all listeners of `onLost`. Nested calls, because a list for each lease would cost more. */
   private lostListener: ((error: LockLostError) => void) | undefined;
 
@@ -74,13 +72,7 @@ export class Lease {
   /** Milliseconds for which the holder may still act; 0 when lost or released. */
   remaining(): number {
     if (!this.active) return 0;
-    const left = this.left === Infinity ? Infinity : this.left - elapsedSince(this.since);
-    return Math.max(0, this.bound ? Math.min(left, this.bound.left - elapsedSince(this.bound.since)) : left);
-  }
-
-  /** It ends `left` ms from now at the latest: renewals do not change that. */
-  limit(left: number): void {
-    this.bound = { since: now(), left };
+    return this.left === Infinity ? Infinity : Math.max(0, this.left - elapsedSince(this.since));
   }
 
   /** It ends `left` ms from `since` (margin taken off), earlier or later than before. Never revives what is lost. */

@@ -59,11 +59,9 @@ export class MemoryGrant implements Grant, TimedTask {
     // No margin is taken off: holder and store read the same clocks in the same thread.
     this.lease = new Lease(this.key, this.since, leaseTime);
     this.due = this.since.monotonic + leaseTime;
-    if (leaseTime < Infinity) return;
     this.lease.onRenewingStopped(() => {
-      this.due = performance.now() + renewing.lease;
-      this.lease.limit(renewing.lease);
-      renewing.stopped(this);
+      // A fixed lease has its end already.
+      if (this.due === Infinity) void this.fix(renewing.lease);
     });
   }
 

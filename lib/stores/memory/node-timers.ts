@@ -1,4 +1,5 @@
 import { detached } from '../../core/runtime/async-context.js';
+import { LARGEST_NUMBER } from '../../core/options/option-domains.js';
 import { type WaitTimers } from '../../core/port/wait.js';
 import { type TimedTask } from '../../core/runtime/timers.js';
 
@@ -14,7 +15,9 @@ export class NodeTimers implements WaitTimers {
     // The clock decides, not the timer: Node's may fire up to 1 ms early.
     const left = due - performance.now();
     if (left <= 0) return task.onDue();
-    const timer = detached(() => setTimeout(() => this.schedule(task, due), Math.ceil(left)));
+    // Rounded up, the largest number of an option is too much for Node, which would print a warning and fire after 1 ms.
+    const delay = Math.min(Math.ceil(left), LARGEST_NUMBER);
+    const timer = detached(() => setTimeout(() => this.schedule(task, due), delay));
     if (!this.keepAlive) timer.unref();
     this.timers.set(task, timer);
   }
