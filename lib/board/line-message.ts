@@ -1,6 +1,7 @@
-import { parseClientName } from '../core/port/client-name.js';
+import { type ClientName, parseClientName } from '../core/port/client-name.js';
 import { type LockOverview, type LockReport } from '../core/query/lock-overview.js';
 import { type LockHolder, type LockSnapshot } from '../core/port/lock-store.js';
+import { type ClientIdentity } from '../core/port/peers.js';
 
 /** How many waiters of a queue are drawn; further ones are only counted. */
 const MOST_WAITERS = 500;
@@ -23,7 +24,7 @@ export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
     waiters: snapshot.waiters.slice(0, MOST_WAITERS).map(({ id, who, waitingFor, live, share }) => {
       const reported = id === undefined ? undefined : reports.get(id);
       return {
-        ...parseClientName(who),
+        ...nameOf(who, reported),
         waitingFor: waitingFor ?? reported?.waitingFor,
         live,
         share,
@@ -45,11 +46,18 @@ function sharedBy({ holders, used, limit }: LockSnapshot) {
   };
 }
 
+/** As its process reports it: Redisson's format has no labels, and Redis keeps a part of a long one. */
+function nameOf(who: string, reported: (ClientIdentity & { label?: string }) | undefined): ClientName {
+  if (!reported) return parseClientName(who);
+  const { host, pid, label } = reported;
+  return { host, pid, ...(label !== undefined && { label }) };
+}
+
 function holderOf({ who, token, heldFor, leaseLeft }: LockHolder, report: LockReport | undefined) {
   // A report with another token belongs to another grant, so it is ignored.
   const reported = (report?.holder?.token || undefined) === token ? report?.holder : undefined;
   return {
-    ...parseClientName(who),
+    ...nameOf(who, reported),
     token,
     heldFor: heldFor ?? reported?.heldFor,
     // Infinity, in the memory store, becomes null.

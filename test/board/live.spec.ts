@@ -42,8 +42,7 @@ async function application(options: FairLockModuleOptions): Promise<FairLockServ
 }
 
 /** Two applications, of which one holds the lock and the other waits, and the board of the first with the line of the lock. */
-/** @param waiter what the board shows of the one that waits; the format of Redisson has no labels, so that of another process has none */
-async function showLine(options: () => FairLockModuleOptions, waiter = 'Orders.refund') {
+async function showLine(options: () => FairLockModuleOptions) {
   const [one, two] = [await application(options()), await application(options())];
   const [firstEnds, lost] = [deferred(), deferred()];
   const [secondBegins, secondEnds] = [deferred(), deferred()];
@@ -73,7 +72,7 @@ async function showLine(options: () => FairLockModuleOptions, waiter = 'Orders.r
   await page.goto(`${await apps[0]!.getUrl()}/locks`);
   await page.getByRole('link', { name: key }).click();
   await page.locator('.card.holder', { hasText: 'Orders.pay' }).waitFor();
-  await page.locator('.queue li', { hasText: waiter }).waitFor();
+  await page.locator('.queue li', { hasText: 'Orders.refund' }).waitFor();
   return {
     lost: lost.promise,
     secondBegins: secondBegins.promise,
@@ -106,7 +105,7 @@ test('shows holders and waiters of two applications on Redis, and takes a lock f
 });
 
 test("shows them with store: 'redisson', which has no token by which a lock could be taken from its holder", async () => {
-  const line = await showLine(() => ({ redis: redisUrl(), store: 'redisson' }), '');
+  const line = await showLine(() => ({ redis: redisUrl(), store: 'redisson' }));
   expect(await page.getByRole('button').count()).toBe(0);
   line.endFirst();
   await line.secondBegins;
