@@ -141,8 +141,8 @@ export class ScriptSender implements ScriptRunner {
 class SentScript implements Linked<SentScript> {
   previous: SentScript | undefined;
   next: SentScript | undefined;
-  /** When it was sent the last time (monotonic ms). */
-  since = performance.now();
+  /** When it was sent (monotonic ms). */
+  readonly since = performance.now();
   /** Whether its time limit has passed, so that its caller no longer waits. */
   overdue = false;
 
