@@ -95,7 +95,8 @@ export class Shutdown implements TimedTask {
       .map(({ options }) => safetyMargin(options.leaseTime ?? this.options.lease ?? 0));
     const left = (this.askedToStop ?? 0) + Math.max(0, ...margins) - performance.now();
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, left);
+      // Node cuts fractions off, and the next holder must not come before the margin has passed.
+      const timer = setTimeout(resolve, Math.ceil(left));
       void empty.then(() => clearTimeout(timer)).then(resolve);
     });
   }
