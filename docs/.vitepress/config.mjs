@@ -22,6 +22,7 @@ export default defineConfig({
     config: (markdown) => {
       linkNamedPages(markdown);
       nameCode(markdown);
+      enterByReadme(markdown);
     },
   },
   themeConfig: {
@@ -29,8 +30,8 @@ export default defineConfig({
     search: { provider: 'local', options: { miniSearch: { searchOptions: { boostDocument: pagesFirst } } } },
     nav: [
       page('Guide', '/getting-started'),
-      page('Recipes', '/recipes/'),
-      page('Production', '/production-checklist'),
+      page('Recipes', '/recipes/orders'),
+      page('Production', '/production'),
       page('API', '/api/'),
     ],
     sidebar: [
@@ -38,7 +39,6 @@ export default defineConfig({
         text: 'Guide',
         items: [
           page('Getting started', '/getting-started'),
-          page('How it works', '/how-it-works'),
           page('Locking methods and requests', '/locking'),
           page('The service', '/service'),
           page('Semaphores and read/write locks', '/sharing'),
@@ -51,7 +51,6 @@ export default defineConfig({
       {
         text: 'Recipes',
         items: [
-          page('Overview', '/recipes/'),
           page('An order route', '/recipes/orders'),
           page('Cron on one instance', '/recipes/cron'),
           page('Leader election', '/recipes/leader'),
@@ -66,8 +65,7 @@ export default defineConfig({
         text: 'To decide',
         items: [
           page('Reliability', '/reliability'),
-          page('When not to use a lock', '/when-not-to-use-a-lock'),
-          page('Comparison', '/comparison'),
+          page('Alternatives', '/alternatives'),
           page('Migration', '/migration'),
           page('Performance', '/performance'),
         ],
@@ -75,11 +73,10 @@ export default defineConfig({
       {
         text: 'In production',
         items: [
-          page('Checklist', '/production-checklist'),
+          page('Checklist and shutdown', '/production'),
           page('Troubleshooting', '/troubleshooting'),
           page('Outages and failover', '/outages'),
           page('Redis setup', '/redis-setup'),
-          page('Shutdown and restarts', '/shutdown'),
           page('Versions', '/versions'),
           page('Observability', '/observability'),
           page('Command line', '/cli'),
@@ -130,5 +127,19 @@ function nameCode({ renderer }) {
   renderer.rules.link_open = (tokens, index, ...rest) => {
     const leadsToCode = /^\.\.\/(lib|test|bench)\//.test(tokens[index].attrGet('href'));
     return leadsToCode ? '<a>' : asLink(tokens, index, ...rest);
+  };
+}
+
+/** The first page is README, whose links start one folder above. Those that leave `docs` are text here, as `nameCode` has it. */
+function enterByReadme({ renderer }) {
+  const asLink = renderer.rules.link_open;
+  renderer.rules.link_open = (tokens, index, options, env, self) => {
+    const link = tokens[index].attrGet('href');
+    if (env.relativePath !== 'index.md' || /^(https?:|#)/.test(link))
+      return asLink(tokens, index, options, env, self);
+    const page = /^docs\/(.+\.md.*)$/.exec(link)?.[1];
+    if (page === undefined) return '<a>';
+    tokens[index].attrSet('href', page);
+    return asLink(tokens, index, options, env, self);
   };
 }

@@ -102,7 +102,7 @@ export class LockEngine implements ObservableEngine {
     try {
       await this.store.close();
     } catch (error) {
-      this.warn(withPage('The connection to the lock store failed to close.', 'shutdown#shutdown'), {
+      this.warn(withPage('The connection to the lock store failed to close.', 'production#shutdown'), {
         error,
       });
     }

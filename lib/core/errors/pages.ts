@@ -13,7 +13,7 @@ export type Page =
   | 'outages#strict'
   | 'service#acquire'
   | 'sharing#kinds-exclude-each-other'
-  | 'shutdown#shutdown'
+  | 'production#shutdown'
   | 'configuration#how-long-a-call-waits'
   | 'troubleshooting#a-lock-stays-held'
   | 'troubleshooting#a-lock-was-lost'

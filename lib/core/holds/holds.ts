@@ -94,7 +94,7 @@ export class Holds {
         withPage(
           `The application closes and gives the lock ${quote(key)} back, but ${options.label || 'the section'} has not ended: it has run for ` +
             `${duration(heldFor)} and goes on without the lock, beside the next holder. Let it end when lock.signal aborts, or raise drainTimeout.`,
-          'shutdown#shutdown',
+          'production#shutdown',
         ),
       );
     }

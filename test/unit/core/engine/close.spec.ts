@@ -90,7 +90,7 @@ describe('close', () => {
     expect(b.engine.close()).toBe(first);
     await first;
     expect(b.warnings).toEqual([
-      'The connection to the lock store failed to close. See nestjs-fair-lock/docs/shutdown.md#shutdown.',
+      'The connection to the lock store failed to close. See nestjs-fair-lock/docs/production.md#shutdown.',
     ]);
   });
 
