@@ -9,11 +9,22 @@ import {
   QueueEventsListener,
   WorkerHost,
 } from '@nestjs/bullmq';
-import { Injectable } from '@nestjs/common';
+import { Controller, Get, Injectable, type Provider, type Type } from '@nestjs/common';
+import { APP_INTERCEPTOR } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
+import { GrpcMethod } from '@nestjs/microservices';
+import { Cron, Interval, Timeout } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { type Queue } from 'bullmq';
-import { FairLocked, FairLockModule, FairLockService, LockShuttingDownError } from 'nestjs-fair-lock';
+import {
+  FairLocked,
+  FairLockInterceptor,
+  FairLockModule,
+  FairLockService,
+  LockShuttingDownError,
+} from 'nestjs-fair-lock';
+import { isOfListeners, isUncaught } from '../../lib/nest/decorator/listener-metadata.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { eventually, SOON, within } from '../support/waiting.js';
 
@@ -42,6 +53,7 @@ class Invoices extends WorkerHost {
   async below(): Promise<void> {}
 
   @OnWorkerEvent('completed')
+  @FairLocked('of the listener')
   async callsLocked(): Promise<void> {
     await this.statistics.count();
   }
@@ -67,7 +79,15 @@ class Orders {
   }
 }
 
-describe('a listener whose promise nobody catches', () => {
+@Injectable()
+class Overriding extends Orders {
+  @OnEvent('paid again', { suppressErrors: false })
+  override async paid(): Promise<void> {
+    await super.paid();
+  }
+}
+
+describe('a locked listener whose promise nobody catches', () => {
   const connection = { url: redisUrl() };
   const prefix = uniquePrefix();
   const LISTENERS = [
@@ -107,7 +127,7 @@ describe('a listener whose promise nobody catches', () => {
         BullModule.forRoot({ connection, prefix }),
         BullModule.registerQueue({ name: 'invoices' }),
       ],
-      providers: [Statistics, Invoices, InvoiceEvents, Orders],
+      providers: [Statistics, Invoices, InvoiceEvents, Orders, Overriding],
     })
       .setLogger(logger)
       .compile();
@@ -119,7 +139,7 @@ describe('a listener whose promise nobody catches', () => {
 
   afterEach(() => closed ?? module.close());
 
-  test('is logged as an error, once, if its lock is not granted in time, whether itself or what it calls is locked', async () => {
+  test('is logged as an error, once, if its lock is not granted in time, or one that it takes inside', async () => {
     await using _lock = await locks.acquire('statistics');
     await happen();
     await eventually(() => errors.length >= LISTENERS.length, SOON, 'the errors');
@@ -135,11 +155,89 @@ describe('a listener whose promise nobody catches', () => {
     await eventually(() => debug.length >= LISTENERS.length, SOON, 'the refusals');
     await lock.release();
     await within(closed, SOON, 'close()');
-    expect(debug.sort()).toEqual(refused('shutting down: .*"statistics"'));
+    const refusals = debug.filter((line) => !line.includes('overrides'));
+    expect(refusals.sort()).toEqual(refused('shutting down: .*"(?:statistics|of the listener)"'));
     expect(errors).toEqual([]);
   });
 
   test('still rejects with errors from its own code', async () => {
     await expect(module.get(EventEmitter2).emitAsync('failed')).rejects.toThrow('a bug');
+  });
+
+  test('rejects in an override without a decorator, which would go on as if it had run', async () => {
+    await using _lock = await locks.acquire('statistics');
+    await expect(module.get(Overriding).paid()).rejects.toThrow('busy');
+  });
+});
+
+describe('a method that takes no lock itself stays as it was written, whoever calls it,', () => {
+  @Injectable()
+  class Listener {
+    @OnWorkerEvent('completed')
+    ofWorker(): void {}
+    @OnEvent('paid', { suppressErrors: false })
+    ofEvent(): void {}
+    @Cron('0 3 * * *')
+    atNight(): void {}
+  }
+
+  @WebSocketGateway()
+  class Gateway {
+    handleConnection(): void {}
+    handleDisconnect(): void {}
+    afterInit(): void {}
+    @SubscribeMessage('message')
+    message(): void {}
+  }
+
+  @Controller()
+  class Routes {
+    @Get()
+    get(): void {}
+    @GrpcMethod('Orders', 'Pay')
+    pay(): void {}
+  }
+
+  const membersOf = (...types: Type[]) =>
+    types.flatMap(({ prototype }) =>
+      Object.values(Object.getOwnPropertyDescriptors(prototype)).map(({ value }): unknown => value),
+    );
+  const bootWith = (...others: Provider[]) =>
+    Test.createTestingModule({
+      imports: [FairLockModule.forRoot({ store: 'memory' })],
+      controllers: [Routes],
+      providers: [Listener, Gateway, ...others],
+    }).compile();
+
+  test('in all classes without a lock', async () => {
+    const written = membersOf(Listener, Gateway, Routes);
+    const module = await bootWith();
+    expect(membersOf(Listener, Gateway, Routes)).toEqual(written);
+    await module.close();
+  });
+
+  test('and beside an interceptor that locks all handlers', async () => {
+    const written = [membersOf(Listener), Routes.prototype.constructor];
+    const module = await bootWith({ provide: APP_INTERCEPTOR, useClass: FairLockInterceptor.for('all') });
+    expect([membersOf(Listener), Routes.prototype.constructor]).toEqual(written);
+    await module.close();
+  });
+});
+
+describe('the metadata of a listener or a cron job', () => {
+  test.each([
+    ['@OnWorkerEvent', OnWorkerEvent('completed'), true],
+    ['@OnQueueEvent', OnQueueEvent('completed'), true],
+    ['@OnEvent', OnEvent('paid'), false],
+    ['@OnEvent with suppressErrors: false', OnEvent('paid', { suppressErrors: false }), true],
+    ['@Cron', Cron('0 3 * * *', { name: 'nightly' }), false],
+    ['@Interval', Interval('often', 1_000), false],
+    ['@Timeout', Timeout('once', 1_000), false],
+  ])('is known as its package sets it: %s', (_, decorate, ends) => {
+    const value = async () => undefined;
+    decorate({}, 'listens', { value });
+    const unknown = Reflect.getMetadataKeys(value).filter((key) => !isOfListeners(key));
+    expect(unknown).toEqual([]);
+    expect(isUncaught(value)).toBe(ends);
   });
 });

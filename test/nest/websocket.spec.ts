@@ -47,12 +47,8 @@ class OrdersGateway {
 
 @WebSocketGateway()
 class PresenceGateway implements OnGatewayConnection {
-  async handleConnection(): Promise<void> {
-    await this.enter();
-  }
-
   @FairLocked('presence', { waitTime: 0 })
-  async enter(): Promise<void> {}
+  async handleConnection(): Promise<void> {}
 }
 
 @UseInterceptors(FairLockInterceptor.for(() => 'whole gateway'))

@@ -6,6 +6,7 @@ import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from 
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
+import { isPromiseIgnored, logIgnored } from './ignored-promise.js';
 import { isHandler } from './nest-metadata.js';
 import { groupOf, type KeyPlace, METHOD_ARGUMENTS } from './key-template.js';
 import {
@@ -63,7 +64,7 @@ export class LockedMethod {
     /** `OrdersService.pay` */
     readonly where: string,
     target: object,
-    property: string | symbol,
+    private readonly property: string | symbol,
     method: unknown,
     readonly key: LockedKey | undefined,
     { name = DEFAULT_NAME, returns, onTimeout, ...lockOptions }: FairLockedOptions = {},
@@ -121,8 +122,13 @@ export class LockedMethod {
   wrapper(): Callable {
     if (this.kind === 'promise') {
       const run = this.promise.bind(this);
+      const failed = this.failed.bind(this);
       return async function (...args) {
-        return await run(this, args);
+        try {
+          return await run(this, args);
+        } catch (error) {
+          return failed(this, error);
+        }
       };
     }
     const run: (self: unknown, args: unknown[]) => unknown = this[this.kind].bind(this);
@@ -152,6 +158,14 @@ export class LockedMethod {
       if (!instead) throw error;
       return instead === 'skip' ? undefined : Reflect.apply(instead, self, args);
     }
+  }
+
+  /** Passes on an error, unless nobody would get it. An override that calls this method gets it. */
+  private failed(self: unknown, error: unknown): void {
+    const { property } = this;
+    const isCalled = isObject(self) && LockedMethod.of(self, property) === this;
+    if (!isCalled || !isPromiseIgnored(self, property)) throw error;
+    logIgnored(error, self, property);
   }
 
   /** Passes on a result, unless its caller would read it after the release. */
@@ -244,6 +258,10 @@ function injected(self: unknown, property: symbol): FairLockService | undefined 
 async function injectedSoon(self: unknown, property: symbol): Promise<boolean> {
   for (let turn = 0; turn < MICROTASKS && !injected(self, property); turn += 1) await Promise.resolve();
   return injected(self, property) !== undefined;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 async function* nothing(): AsyncGenerator<never> {}

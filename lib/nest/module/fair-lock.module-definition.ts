@@ -11,7 +11,6 @@ import { DEFAULT_NAME, tokensOf } from '../fair-lock.tokens.js';
 import { prepareGateways } from '../request/gateways.js';
 import { prepareGrpcControllers } from '../request/grpc-request-scope.js';
 import { watchHandlers } from '../request/handler-run.js';
-import { prepareListeners } from '../request/ignored-promises.js';
 import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';
 
 const GIVEN_OPTIONS = Symbol('FairLock: options as given');
@@ -82,7 +81,6 @@ function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] 
         const registration = new FairLockRegistration(name, given, createStore);
         const { requestScope } = registration.options;
         await prepareGateways(modules, { requestScope, filter });
-        prepareListeners(modules);
         watchHandlers(modules, FairLockInterceptor);
         if (requestScope) await prepareGrpcControllers(modules);
         return registration;

@@ -2,16 +2,12 @@ import { UseFilters, UseInterceptors } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { handlerClasses, ListOfClass, markedBy } from '../decorator/nest-metadata.js';
 import { FairLockFilter } from './fair-lock.filter.js';
-import { logErrorsOfLocks } from './ignored-promises.js';
 import { WsRequestScope } from './ws-request-scope.js';
 
 const scope = new WsRequestScope();
 const filter = new FairLockFilter();
 const interceptors = new ListOfClass(UseInterceptors(scope));
 const filters = new ListOfClass(UseFilters(filter));
-
-/** Methods that Nest calls without waiting for their promises. */
-const LIFECYCLE: readonly unknown[] = ['afterInit', 'handleConnection', 'handleDisconnect'];
 
 /** The features that the module adds to the gateways of an application. */
 interface GatewayFeatures {
@@ -24,9 +20,8 @@ interface GatewayFeatures {
 /**
  * Prepares all WebSocket gateways of the application. Nest applies neither global interceptors and filters nor middleware to
  * gateways. So our interceptor and filter are put in front of the lists of each gateway class: the interceptor then runs before the
- * gateway's own interceptors, and the filter is tried after its own filters. The methods of its lifecycle get neither; errors of
- * their locks are logged. Must be called before Nest binds the gateways, which it
- * does before it calls any hook.
+ * gateway's own interceptors, and the filter is tried after its own filters. The methods of its lifecycle get neither. Must be
+ * called before Nest binds the gateways, which it does before it calls any hook.
  */
 export async function prepareGateways(modules: ModulesContainer, features: GatewayFeatures): Promise<void> {
   const isGateway = (handlerClasses.gateways = await gatewayCheck());
@@ -35,7 +30,6 @@ export async function prepareGateways(modules: ModulesContainer, features: Gatew
       if (typeof metatype !== 'function' || !isGateway(metatype)) continue;
       if (features.requestScope) interceptors.prepend(metatype, scope);
       if (features.filter) filters.prepend(metatype, filter);
-      logErrorsOfLocks(metatype.prototype as object, (name) => LIFECYCLE.includes(name));
     }
   }
 }

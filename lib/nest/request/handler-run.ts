@@ -3,6 +3,7 @@ import { type NestInterceptor, type Type, UseInterceptors } from '@nestjs/common
 import { type ModulesContainer } from '@nestjs/core';
 import { firstValueFrom, isObservable, type Observable, ReplaySubject, share, tap } from 'rxjs';
 import { currentScope, openLocks } from '../../core/holds/lock-handle.js';
+import { isOfListeners } from '../decorator/listener-metadata.js';
 import { ListOfClass } from '../decorator/nest-metadata.js';
 import { type StreamHold } from '../decorator/locked-stream.js';
 import { keepIdentity } from '../decorator/wrapper-identity.js';
@@ -98,14 +99,15 @@ export function watchHandlers(modules: ModulesContainer, kind: abstract new () =
   }
 }
 
-/** Handlers have metadata; of a class, its other methods do not. */
+/** Handlers have metadata, which are not those of listeners; of a class, its other methods have none. */
 function watchMethods(metatype: Type, isIntercepted: (method: object) => boolean): void {
   let owner = metatype.prototype as object | null;
   for (; owner && owner !== Object.prototype; owner = Object.getPrototypeOf(owner) as object | null) {
     for (const name of Reflect.ownKeys(owner)) {
       const method: unknown = Object.getOwnPropertyDescriptor(owner, name)?.value;
-      if (typeof method !== 'function' || watched.has(method) || !isIntercepted(method)) continue;
-      if (Reflect.getMetadataKeys(method).length > 0)
+      if (name === 'constructor' || typeof method !== 'function' || watched.has(method)) continue;
+      const isHandler = (Reflect.getMetadataKeys(method) as unknown[]).some((key) => !isOfListeners(key));
+      if (isHandler && isIntercepted(method))
         Reflect.defineProperty(owner, name, { value: reporting(method) });
     }
   }
