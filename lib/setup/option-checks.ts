@@ -77,9 +77,10 @@ function foreignTo(value: object): string | undefined {
   return given.every((each) => each === undefined) ? 'an object that names no server' : undefined;
 }
 
-/** By its form, also where it was compiled to a function: those of clients have `duplicate`. */
+/** The prototype of a class, unlike that of a function, is read-only. Also where it was compiled to a function: those of clients have `duplicate`. */
 function isClass(value: { readonly prototype?: unknown }): boolean {
-  return /^class\b/.test(Function.prototype.toString.call(value)) || 'duplicate' in Object(value.prototype);
+  const { writable } = Object.getOwnPropertyDescriptor(value, 'prototype') ?? {};
+  return writable === false || 'duplicate' in Object(value.prototype);
 }
 
 /** By its form: it may come from another realm. */

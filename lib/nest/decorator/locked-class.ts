@@ -1,5 +1,4 @@
 import { LockedMethod } from './locked-method.js';
-import { writtenFunction } from './wrapper-identity.js';
 
 /** The locked methods that an object of a class has, its inherited ones included. */
 export function lockedMethodsOf(object: object): LockedMethod[] {
@@ -17,8 +16,6 @@ export function lockedMethodsFrom(prototype: object | undefined): LockedMethod[]
 export interface UnlockedOverride {
   readonly override: string;
   readonly overridden: LockedMethod;
-  /** Whether its text calls what it overrides, which then takes the lock; perhaps not on every way. */
-  readonly callsIt: boolean;
 }
 
 /** The methods of a class, and of the classes that it extends, that override a locked one without being decorated. */
@@ -31,9 +28,7 @@ export function unlockedOverridesOf(prototype: object | undefined): UnlockedOver
       const overriding = nearest.get(property);
       nearest.set(property, owner);
       if (!overridden || !overriding || LockedMethod.of(overriding, property)) continue;
-      const { name } = overriding.constructor;
-      const callsIt = callsOverridden(overriding, property);
-      found.push({ override: `${name}.${String(property)}`, overridden, callsIt });
+      found.push({ override: `${overriding.constructor.name}.${String(property)}`, overridden });
     }
   }
   return found;
@@ -45,8 +40,7 @@ export function unlockedPropertiesOf(object: object): UnlockedOverride[] {
   if (prototype === undefined || lockedMethodsFrom(prototype).length === 0) return [];
   return Reflect.ownKeys(object).flatMap((property) => {
     const overridden = LockedMethod.of(prototype, property);
-    if (!overridden) return [];
-    return { override: `${prototype.constructor.name}.${String(property)}`, overridden, callsIt: false };
+    return overridden ? { override: `${prototype.constructor.name}.${String(property)}`, overridden } : [];
   });
 }
 
@@ -63,13 +57,4 @@ export function prototypeOf(object: object): object | undefined {
 function chainFrom(prototype: object | undefined): object[] {
   if (prototype === undefined || prototype === Object.prototype) return [];
   return [prototype, ...chainFrom(prototypeOf(prototype))];
-}
-
-/** Whether the text of a method names what it overrides: `super.pay`, or `super[…]`. */
-function callsOverridden(owner: object, property: string | symbol): boolean {
-  const method: unknown = Object.getOwnPropertyDescriptor(owner, property)?.value;
-  if (typeof method !== 'function') return false;
-  const text: string = Function.prototype.toString.call(writtenFunction(method));
-  const named = [...text.matchAll(/super(?:\.prototype)?\s*(?:\.\s*([\w$]+)|\[)/g)];
-  return named.some(([, name]) => name === undefined || name === property);
 }

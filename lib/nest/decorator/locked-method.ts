@@ -64,7 +64,7 @@ export class LockedMethod {
     /** `OrdersService.pay` */
     readonly where: string,
     target: object,
-    private readonly property: string | symbol,
+    readonly property: string | symbol,
     method: unknown,
     readonly key: LockedKey | undefined,
     { name = DEFAULT_NAME, returns, onTimeout, ...lockOptions }: FairLockedOptions = {},

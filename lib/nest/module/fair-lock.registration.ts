@@ -79,17 +79,12 @@ export class FairLockRegistration {
       );
     }
     giveToHandedOut(modules, property, service);
-    for (const { override, overridden, callsIt } of unlockedOverrides(modules, property)) {
-      if (callsIt) {
-        this.logger.debug(
-          `${override} overrides ${overridden.where}, which is locked by @FairLocked, and calls it: what it does outside of that call runs without the lock.`,
-        );
-        continue;
-      }
+    for (const { override, overridden } of unlockedOverrides(modules, property)) {
       this.logger.warn(
         withPage(
-          `${override} overrides ${overridden.where}, which is locked by @FairLocked, but is not decorated: calls to it run without the lock. ` +
-            'Decorate it as well, or call the overridden method from it.',
+          `${override} overrides ${overridden.where}, which is locked by @FairLocked, but is not decorated: calls to it run without the ` +
+            `lock, except for what it does inside super.${String(overridden.property)}(). Decorate it as well (make it a method first if it is a ` +
+            'property); if part of it should run without the lock, give it another name.',
           'troubleshooting-your-code#an-override-without-a-decorator',
         ),
       );

@@ -151,7 +151,7 @@ describe('the options', () => {
     expect(sentence).not.toContain('s3cret');
   });
 
-  test.each([Redis, Cluster])('Redis may not be the class of a client: %p', (redis) => {
+  test.each([Redis, Cluster, class Cache {}])('Redis may not be the class of a client: %p', (redis) => {
     const { name } = redis;
     expect(refusal({ redis })).toContain(
       `or a function of the role; it is the class ${name}: write new ${name}().`,
