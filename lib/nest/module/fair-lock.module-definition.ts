@@ -4,7 +4,7 @@ import { FairLockFilter } from '../request/fair-lock.filter.js';
 import { FairLockInterceptor } from '../request/fair-lock.interceptor.js';
 import { type FairLockModuleOptions } from '../../setup/options.js';
 import { FAIR_LOCK_REGISTRATION, FairLockRegistration } from './fair-lock.registration.js';
-import { OutermostModule } from './outermost.module.js';
+import { FairLockLifecycleModule } from './lifecycle.module.js';
 import { getStoreFactoryToken } from './store-factory-token.js';
 import { createStore, type StoreFactory } from '../../setup/store-factory.js';
 import { DEFAULT_NAME, tokensOf } from '../fair-lock.tokens.js';
@@ -44,7 +44,7 @@ export const {
     (definition, { isGlobal, name, filter }) => ({
       ...definition,
       global: isGlobal ?? true,
-      imports: [...(definition.imports ?? []), OutermostModule],
+      imports: [...(definition.imports ?? []), FairLockLifecycleModule],
       providers: [
         ...(definition.providers ?? []),
         ...registration(name, filter ?? true),

@@ -44,7 +44,7 @@ export class RegisteredModule implements NestModule, OnModuleInit, OnApplication
     registration.prepareProviders(this.modules, service);
   }
 
-  /** The sections have ended before, or their time was up: see OutermostModule. */
+  /** The sections have ended before, or their time was up: see FairLockLifecycleModule. */
   async onApplicationShutdown(): Promise<void> {
     await this.registration.engine?.close();
   }

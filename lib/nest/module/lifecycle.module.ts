@@ -4,17 +4,13 @@ import { type LockEngine } from '../../core/engine/lock-engine.js';
 import { FAIR_LOCK_REGISTRATION, type FairLockRegistration } from './fair-lock.registration.js';
 
 /**
- * The last hook of a boot, and the first of a shutdown. So a boot that fails has connected nothing, unless one of its hooks took a lock;
- * and sections end before any module closes what they use.
- *
- * Nest calls the hooks module by module, by the distance from the root module, in a shutdown from the root on. Among modules of one
- * distance, and among global ones, the last imported comes first. FairLockModule, wherever it is imported, comes after the root
- * module, where an application may close its database. This module gets a smaller distance than the root's, which is 1.
+ * Starts all registrations in the last hook of a boot, and drains them in the first of a shutdown. So a boot that fails has connected
+ * nothing, unless one of its hooks took a lock; and sections end before any module closes what they use.
  */
 @Module({})
-export class OutermostModule implements OnApplicationBootstrap, OnModuleDestroy {
+export class FairLockLifecycleModule implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(@Inject(ModulesContainer) private readonly modules: ModulesContainer) {
-    for (const module of modules.values()) if (module.metatype === OutermostModule) module.distance = -1;
+    this.takeOutermostPlace();
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -26,6 +22,18 @@ export class OutermostModule implements OnApplicationBootstrap, OnModuleDestroy 
     const engines = this.engines();
     for (const engine of engines) engine.beginShutdown();
     await Promise.all(engines.map((engine) => engine.drain()));
+  }
+
+  /**
+   * Nest calls the hooks module by module, by the distance from the root module, in a shutdown from the root on. FairLockModule, wherever it is
+   * imported, comes after the root module, where an application may close its database, so this module gets a smaller distance than
+   * the root's, which is 1. Nest reads it when all modules are made, before the first hook. It documents neither this property nor another
+   * means for the order. If it changes, the rows of the root module in test/nest/shutdown.spec.ts fail.
+   */
+  private takeOutermostPlace(): void {
+    for (const module of this.modules.values()) {
+      if (module.metatype === FairLockLifecycleModule) module.distance = -1;
+    }
   }
 
   private engines(): LockEngine[] {
