@@ -54,6 +54,19 @@ describe('a Cluster in trouble', () => {
   /** The keys of the lock `name`, as they stand in Redis. */
   const keyOf = (name: string): string => `${lab.prefix}:{${name}}`;
 
+  /** Resolves when `many` requests are in the queue of the lock k, and all their clients have called its new primary since now. */
+  async function allCalled({ admin }: Node, many: number): Promise<void> {
+    const now = Date.now();
+    const called = async (): Promise<boolean> => {
+      const [queue, clients] = await Promise.all([
+        admin.zrange(`${keyOf('k')}:queue`, '0', '-1'),
+        admin.zrangebyscore(`${keyOf('k')}:clients`, String(now + WINDOW), 'inf'),
+      ]);
+      return queue.length === many && queue.every((name) => clients.includes(name.split(':')[0]!));
+    };
+    await eventually(called, TIME_LIMIT, 'all that wait to find the new primary');
+  }
+
   /** All of them released one after the other, in the order in which they asked. */
   async function servedInOrder(first: RemoteRequest, line: RemoteRequest[], bound: number): Promise<void> {
     const served = serve(line);
@@ -142,10 +155,11 @@ describe('a Cluster in trouble', () => {
     await pause(HEARTBEAT); // what was acknowledged has reached the replica
     const { fault, heal } = lab.history.fault('serverDown');
     await former.server.kill();
-    await cluster.promoted(keyOf('k'), former);
+    const promoted = await cluster.promoted(keyOf('k'), former);
     await expectWithin(lab, fault, stamp(), FAILOVER);
     heal();
-    await pause(FOUND);
+    await pause(FOUND); // the holder has nothing to say until then
+    await allCalled(promoted, line.length);
     expect(await isHeld(first)).toBe(true);
     await servedInOrder(first, line, 0);
     await lab.closeWorkers();
@@ -161,11 +175,11 @@ describe('a Cluster in trouble', () => {
     await former.server.kill();
     void first.release();
     await first.event('releaseSent');
-    await cluster.promoted(keyOf('k'), former);
+    const primary = await cluster.promoted(keyOf('k'), former);
     const promoted = stamp();
     const next = await Promise.race(line.map((request) => request.granted(TIME_LIMIT)));
     await expectWithin(lab, promoted, next, FOUND);
-    await pause(FOUND);
+    await allCalled(primary, line.length - 1);
     heal();
     const inFront = line.filter(({ name }) => name === next.request);
     const behind = line.filter(({ name }) => name !== next.request);
@@ -184,8 +198,9 @@ describe('a Cluster in trouble', () => {
     // These commands lie in the sockets of the frozen node, or in front of it.
     const buffered = others[0].ask('k');
     await buffered.event('error', TIME_LIMIT);
-    await cluster.promoted(keyOf('k'), former);
-    await pause(FOUND);
+    const promoted = await cluster.promoted(keyOf('k'), former);
+    await pause(FOUND); // the holder has nothing to say until then
+    await allCalled(promoted, line.length);
     heal();
     expect(await isHeld(first)).toBe(true);
     const served = serve(line);

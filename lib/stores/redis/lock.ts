@@ -215,7 +215,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** A copy of their acquire may still be under way (rule 8): those that have ended end once more, with a mark. */
   uncertain(asks: readonly Request[]): void {
     for (const request of asks) {
-      request.isCopied = true;
+      request.isCopied = request.isDoubtful = true;
       if (request.state.is === 'over' && !request.isMarked) this.giveUp(request);
     }
   }
@@ -250,13 +250,11 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   granted(granted: Granted, at: Instant): void {
     const head = this.requests.get(granted.sequences[0]!);
     const since = this.answers.before(granted.token) ?? head?.askedAt ?? at;
-    if (elapsedSince(since, at) < (head?.leaseTime ?? granted.left) / 2) {
-      this.give(granted, { since, left: granted.left, isMessage: true });
-      this.plan();
-    } else {
-      // Most of the lease may have passed: a heartbeat asks.
-      this.look();
-    }
+    const isDoubtful = granted.sequences.some((sequence) => this.requests.get(sequence)?.isDoubtful);
+    // If most of the lease may have passed, or another server than the present primary may tell this, a heartbeat asks.
+    if (isDoubtful || elapsedSince(since, at) >= (head?.leaseTime ?? granted.left) / 2) return this.look();
+    this.give(granted, { since, left: granted.left, isMessage: true });
+    this.plan();
   }
 
   /** Redis has granted requests of this client; a grant to one that has ended is given back. */
@@ -630,6 +628,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** The leases are uncertain, and the next heartbeat follows soon. */
   beatFailed({ retryAfter }: Pick<CommandFailure, 'retryAfter'>): void {
     for (const { hold } of this.named?.held ?? []) if (this.holds.has(hold)) hold.turn?.lease.suspect();
+    for (const request of this.requests.values()) request.isDoubtful = true;
     this.named = undefined;
     const { window, lease } = this.client.times;
     const soon = performance.now() + Math.min(retryAfter, window / 3, lease / 6);

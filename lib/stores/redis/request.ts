@@ -55,6 +55,8 @@ export class Request implements Ask, WaitLine<Grant> {
   lastMissed = 0;
   /** Whether a copy of its acquire may still be under way (rule 8). */
   isCopied = false;
+  /** Whether a command failed while it asked or waited: a primary that was replaced since may wake up and grant it (rule 5). */
+  isDoubtful = false;
   /** Whether it has ended with a `done` that leaves a mark. */
   isMarked = false;
   /** Whether its caller was told its place. */

@@ -201,6 +201,19 @@ describe('one lock, as a client sees it', () => {
     expect(grant!()?.token).toBe(11);
   });
 
+  test('rule 5: if a command failed while the request waited, a heartbeat confirms its message: a primary that was replaced may have woken up', async () => {
+    const [grant] = await scene.inLine(1, 100);
+    scene.beat();
+    scene.lock.beatFailed({ retryAfter: 0 });
+    await scene.granted(101, 1);
+    expect(grant!()).toBeUndefined();
+    await scene.beaten(['line'], 102);
+    expect(grant!()).toBeUndefined();
+    await scene.granted(103, 1);
+    await scene.beaten([`held ${FIRST_LEASE} 103`], 103);
+    expect(grant!()?.token).toBe(103);
+  });
+
   test('rule 6: a request of which Redis knows nothing asks again, with its ticket', async () => {
     await scene.inLine(1, 10);
     await scene.beaten(['none'], 10);
