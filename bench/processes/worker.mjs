@@ -32,7 +32,7 @@ const verbs = {
           key,
           async () => {
             const granted = stamp();
-            await sleep(hold);
+            if (hold > 0) await sleep(hold);
             records.push({ asked, granted, released: stamp() });
           },
           options,

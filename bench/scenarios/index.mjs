@@ -1,6 +1,7 @@
 import coldStart from './cold-start.mjs';
 import freeKey from './free-key.mjs';
 import handoff from './handoff.mjs';
+import hotKey from './hot-key.mjs';
 import idle from './idle.mjs';
 import { deadWaiters, longLine } from './lines.mjs';
 import { hotRoute, route } from './routes.mjs';
@@ -25,6 +26,7 @@ export const SCENARIOS = [
   coldStart,
   route,
   hotRoute,
+  hotKey,
   handoff,
   longLine,
   deadWaiters,

@@ -1,0 +1,49 @@
+const CALLERS = 20;
+const SECTIONS = [0, 1, 5];
+
+/** @type {import('./index.mjs').Scenario} */
+export default {
+  name: 'hot-key',
+  question: 'One hot key',
+  how:
+    `${CALLERS} callers in one process, or ${CALLERS} in each of two, lock one key, hold it for 0, 1 or 5 ms and unlock it, without a ` +
+    'pause. Grants a second: a section of 1 ms allows 900 or so, for timers are late.',
+  subjects: ['ours', 'before', 'redis-semaphore'],
+  rounds: 3,
+  columns: {
+    one0: '1 process, 0 ms: grants/s',
+    one1: '1 ms',
+    one5: '5 ms',
+    two0: '2 processes, 0 ms: grants/s',
+    two1: '1 ms',
+    two5: '5 ms',
+  },
+
+  async measure(lab, subject) {
+    const one = await lab.worker(subject);
+    const alone = await grants(lab, [one]);
+    const both = await grants(lab, [one, await lab.worker(subject)]);
+    return {
+      one0: alone[0],
+      one1: alone[1],
+      one5: alone[2],
+      two0: both[0],
+      two1: both[1],
+      two5: both[2],
+    };
+  },
+};
+
+/** Grants a second for each section. */
+async function grants(lab, workers) {
+  const found = [];
+  for (const hold of SECTIONS) {
+    const share = (ms) =>
+      Promise.all(workers.map((worker) => worker.ask('share', { key: 'hot', callers: CALLERS, hold, ms })));
+    await share(500);
+    const ms = lab.quick ? 500 : 2_000;
+    const served = await share(ms);
+    found.push((1_000 * served.reduce((sum, { records }) => sum + records.length, 0)) / ms);
+  }
+  return found;
+}
