@@ -8,7 +8,7 @@ export interface FairLockBoardOptions {
   path?: string;
   /**
    * Guards of the page, its data and its files, as for `@UseGuards`. The application does not start without guards, because keys and
-   * labels may be confidential. A browser sends cookies and basic authentication, but never an `Authorization: Bearer` header.
+   * labels can be confidential. A browser sends cookies and basic authentication, but never an `Authorization: Bearer` header.
    */
   guards?: (Type<CanActivate> | CanActivate)[];
   /** Set it to true if a global guard or the network protects the board instead. Default: false. */

@@ -10,7 +10,7 @@ COMMANDS
   watch                     The output of ls, repeatedly; Ctrl+C ends it.
   force-release KEY --token T
                             Takes the lock from the holder with the fencing token T and serves the next in
-                            the queue. The holder is told, but may continue for a moment: only the token keeps
+                            the queue. The holder is told, but can continue for a moment: only the token keeps
                             its late writes out. Not for --store redisson, which has no tokens.
   force-release KEY --holder ID
                             The same for one of several holders of a shared lock.

@@ -9,7 +9,7 @@ export interface FairLockTelemetryOptions {
   spans?: boolean | undefined;
   /** Whether they are counted. Default: true. */
   metrics?: boolean | undefined;
-  /** Whether spans carry the key, which may be personal data. Default: false. */
+  /** Whether spans carry the key, which can be personal data. Default: false. */
   keys?: boolean | undefined;
   /** In place of the global providers. */
   tracerProvider?: TracerProvider | undefined;

@@ -25,21 +25,21 @@ export interface FairLockModuleOptions {
   keyPrefix?: string | undefined;
   /**
    * How long a request stays in the queue, unless its call says otherwise: 0 (try once) or more, or `Infinity` (forever). Default 45,000:
-   * below 60 s, the limit of many proxies, and more than `watchdogTimeout` and `livenessWindow` together, after which the lock of a holder
-   * that crashed is free. With less, waiters may give up before; a debug message at boot says so.
+   * below 60 s, the limit of many proxies, and more than `watchdogTimeout` and `livenessWindow` together, after which the lock of a
+   * crashed holder is free. With less, waiters might give up before; a debug message at boot says so.
    */
   waitTime?: number | undefined;
   /**
-   * The lease: how long a lock outlives a holder that crashed. While the holder lives, the watchdog renews it.
+   * The lease: how long a lock outlives a crashed holder. While the holder lives, the watchdog renews it.
    * At least 1. Default 30,000.
    */
   watchdogTimeout?: number | undefined;
   /**
-   * How long a waiting process may be silent before it is skipped, without losing its place. Not for `redisson`. At
+   * How long a waiting process can be silent before it is skipped, without losing its place. Not for `redisson`. At
    * least 1. Default 10,000.
    */
   livenessWindow?: number | undefined;
-  /** How long Redis may take to respond to a command. At least 1, below `watchdogTimeout` and `livenessWindow`. Default 1,000. */
+  /** How long Redis can take to respond to a command. At least 1, below `watchdogTimeout` and `livenessWindow`. Default 1,000. */
   commandTimeout?: number | undefined;
   /**
    * Only for `redis`: a grant or a renewal counts only when `min` replicas (1 or more) have it within `timeout` ms
@@ -56,10 +56,10 @@ export interface FairLockModuleOptions {
   strict?: boolean | undefined;
   /** Only with `strict`: the longest lease of any client; a longer `leaseTime` is rejected. At least `watchdogTimeout`, the default. */
   maxLease?: number | undefined;
-  /** How many requests may wait for one lock before a new one is rejected with 503: a whole number from 0, or `Infinity`, the default. */
+  /** How many requests can wait for one lock before a new one is rejected with 503: a whole number from 0, or `Infinity`, the default. */
   maxQueue?: number | undefined;
   /**
-   * How long a hold may last before its signal aborts and its renewing stops, so that a hung section cannot hold forever: 1
+   * How long a hold can last before its signal aborts and its renewing stops, so that a hung section cannot hold forever: 1
    * or more, or `Infinity`, the default.
    */
   maxHold?: number | undefined;
@@ -69,7 +69,7 @@ export interface FairLockModuleOptions {
    * method then succeeds, and a stream ends with it.
    */
   onLost?: 'signal' | 'reject' | undefined;
-  /** Whether a flow that holds a key may lock it again without waiting for itself. Default true. */
+  /** Whether a flow that holds a key can lock it again without waiting for itself. Default true. */
   reentrant?: boolean | undefined;
   /**
    * How long holders keep their locks after a shutdown began, whatever called them; then their signals abort, streams
@@ -77,17 +77,17 @@ export interface FairLockModuleOptions {
    */
   drainTimeout?: number | undefined;
   /**
-   * How long a request may wait before one warning is logged, with the holder of the lock at that moment: 1 or more, or `false` for
+   * How long a request can wait before one warning is logged, with the holder of the lock at that moment: 1 or more, or `false` for
    * never. Default 10,000. Costs one inspection of the lock, at most one in 10 s for each key. A request that gives up also triggers a
    * warning: at most one in 10 s for each key, and none for `waitTime: 0` or `onTimeout: 'skip'`.
    */
   slowWait?: number | false | undefined;
-  /** How long a hold may last before one warning is logged: 1 or more, or `false` for never. Default 30,000. */
+  /** How long a hold can last before one warning is logged: 1 or more, or `false` for never. Default 30,000. */
   slowHold?: number | false | undefined;
   /**
    * Whether a client that disconnects takes its request out of a queue: every HTTP (also GraphQL), WebSocket and gRPC request
-   * runs in an async scope that knows its client. One whose client has gone before does not join. Work that a request leaves behind when it is
-   * answered stays in the queue, as does a request inside a hold, or with `requestScope: false`. Default true.
+   * runs in an async scope that knows its client. One whose client has gone before does not join. Work that a request leaves behind after its
+   * response stays in the queue, as does a request inside a hold, or with `requestScope: false`. Default true.
    */
   requestScope?: boolean | undefined;
   /** Only for `redisson`: the wait time that Redisson assumes for a place in the queue (its name there). At least 1. Default 300,000. */

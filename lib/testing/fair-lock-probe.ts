@@ -194,7 +194,7 @@ export class FairLockProbe {
 
   /**
    * Shows that each of the writers runs alone: while the test holds `key`, every call waits for it, and none of them could hold it beside a
-   * writer. Then all run. Readers may run together.
+   * writer. Then all run. Readers can run together.
    *
    * @returns the results of the calls, the writers' first
    * @throws AssertionError if a call could hold the lock together with a writer; and as `assertSerialized` if a call does not wait for it

@@ -25,7 +25,7 @@ export function confirmForceRelease(base, key, holder) {
         h(
           'p',
           null,
-          'The holder is told that the lock is lost, but may continue for a moment. The next in the queue is served immediately: two sections may run at the same time, and only the fencing token keeps late writes out.',
+          'The holder is told that the lock is lost, but can continue for a moment. The next in the queue is served immediately: two sections might run at the same time, and only the fencing token keeps late writes out.',
         ),
         h('label', { for: 'token' }, `Type the ${what} ${proof} to confirm`),
         h('input', { id: 'token', inputmode: 'numeric', autocomplete: 'off', required: true }),

@@ -33,7 +33,7 @@ export interface WaitDescription {
   outcome?: WaitOutcome;
   /** Why it was rejected. */
   error?: unknown;
-  /** A subscriber may set it: `query` shows it to people who look for the trace. */
+  /** A subscriber can set it: `query` shows it to people who look for the trace. */
   traceId?: string;
   /** The span of the hold that was in the way when the wait became slow (`slowWait`), if the process of the holder reports one. */
   blockedBy?: { readonly traceId: string; readonly spanId: string };
@@ -51,14 +51,14 @@ export interface HoldDescription {
   readonly token: number | undefined;
   /** Milliseconds in the queue. */
   readonly waited: number;
-  /** Whether it is the term of a leader (`lead`), which may last for days. */
+  /** Whether it is the term of a leader (`lead`), which can last for days. */
   readonly term: boolean;
   endedAt?: number;
   outcome?: HoldOutcome;
-  /** A subscriber may set both, for `query` and for the spans of slow waits. */
+  /** A subscriber can set both, for `query` and for the spans of slow waits. */
   traceId?: string;
   spanId?: string;
-  /** A subscriber may set it at `start`: it then runs the section, for example inside of a span. */
+  /** A subscriber can set it at `start`: it then runs the section, for example inside of a span. */
   around?: <T>(section: () => T) => T;
 }
 

@@ -28,7 +28,7 @@ const NO_OPTIONS: AcquireOptions = Object.freeze({});
  * Requests are served in the order in which they were made, over all processes that use the same Redis and key prefix.
  * Several keys are locked in one call, without duplicates and in one global order, so two callers never block each other.
  *
- * Every method that waits may throw:
+ * Every method that waits can throw:
  * - `LockTimeoutError` (423): `waitTime` elapsed; the request has left the queue
  * - `LockAbortedError`: `signal` aborted, or the client of the running request went away
  * - `LockQueueFullError` (503): `maxQueue` requests are already waiting
@@ -66,7 +66,7 @@ export class FairLockService {
   /**
    * Runs `section` while holding the lock, and resolves with its result after the release.
    *
-   * Inside, the same flow may lock the same keys again without waiting for itself. An error of `section` passes
+   * Inside, the same flow can lock the same keys again without waiting for itself. An error of `section` passes
    * through untouched, and so does its result, unless it would work after the release: an Observable, a generator, a stream.
    *
    * @throws LockLostError if the lock was lost before the section could begin, for example because the process was stopped; and with
@@ -187,7 +187,7 @@ export class FairLockService {
     return await detached(() => this.parts.store.inspect(key));
   }
 
-  /** Whether `key` is held, in this process or another, or kept by `holdAtLeast`. The result may be outdated when it arrives. */
+  /** Whether `key` is held, in this process or another, or kept by `holdAtLeast`. The result can be outdated when it arrives. */
   async isLocked(key: string): Promise<boolean> {
     requireKey(key);
     const { holder, kept } = await detached(() => this.parts.store.inspect(key));
@@ -196,7 +196,7 @@ export class FairLockService {
 
   /**
    * Takes `key` from its holder, or from all that share it, and gives it to the next in the queue; false if it was free. The holder is notified that the
-   * lock is lost, but its section may still run for a moment: only a fencing token keeps its late writes out.
+   * lock is lost, but its section can still run for a moment: only a fencing token keeps its late writes out.
    *
    * @throws LockHolderChangedError if `token` or `holder` is given and another holder has the lock by now; then nothing is changed
    */

@@ -5,7 +5,7 @@ import { quote, shown } from './text.js';
 export { FairLockError, type FairLockErrorBody, type FairLockErrorCode } from './fair-lock-error.js';
 export * from './wait-errors.js';
 
-/** The lock was lost while it was held: another caller may hold it now. Stop, or reject late writes by fencing token. */
+/** The lock was lost while it was held: another caller might hold it now. Stop, or reject late writes by fencing token. */
 export class LockLostError extends FairLockError {
   static readonly code = 'LOST';
   readonly code = LockLostError.code;

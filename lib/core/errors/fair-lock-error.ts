@@ -53,7 +53,7 @@ interface ErrorFields {
  * A plain Error with the fields of the http-errors convention (`status`, `statusCode`, `expose`), which Nest's own
  * exception filter understands, and with `extensions`, which GraphQL servers pass on; services stay free of HTTP classes.
  *
- * Servers may send `message` to clients, so it names no key, host or process. `details` names them, and other fields may (`key`,
+ * Servers can send `message` to clients, so it names no key, host or process. `details` names them, and other fields may (`key`,
  * `blockedBy`): loggers that inspect an error show them, `JSON.stringify` does not.
  *
  * `instanceof` is also true for an error of another copy of this package in the same process (ESM and CommonJS).

@@ -42,7 +42,7 @@ export interface FairLock extends AsyncDisposable {
    */
   run<T>(code: () => T): T;
 
-  /** Milliseconds for which the holder may still act, the smallest of all keys; 0 when lost or released. */
+  /** Milliseconds for which the holder can still act, the smallest of all keys; 0 when lost or released. */
   remaining(): number;
 
   /**

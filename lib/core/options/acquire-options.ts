@@ -57,12 +57,12 @@ export interface CallOptions {
    */
   reentrant?: boolean | undefined;
   /**
-   * How many requests may wait before this one is rejected with a LockQueueFullError: a whole number from 0, or `Infinity`. Default: the
+   * How many requests can wait before this one is rejected with a LockQueueFullError: a whole number from 0, or `Infinity`. Default: the
    * module's, which is `Infinity` unless set. Counts the queue of each key; for a nested request, the queue inside its flow.
    */
   maxQueue?: number | undefined;
   /**
-   * How long the hold may last, in ms: 1 or more, or `Infinity`. Counts from when all keys of the call are held. Then its signal aborts and
+   * How long the hold can last, in ms: 1 or more, or `Infinity`. Counts from when all keys of the call are held. Then its signal aborts and
    * renewing stops, so that a hung section cannot hold forever: the lock is lost when its lease expires. Default: the module's, which is
    * `Infinity` unless set. A nested hold counts from its own beginning, and ends the lock for those around it as well.
    */

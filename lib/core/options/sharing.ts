@@ -6,7 +6,7 @@ import { refuseValue } from './refusals.js';
 export type Share =
   { readonly mode: 'read' } | { readonly mode: 'permits'; readonly permits: number; readonly weight: number };
 
-/** With whom a call may hold a lock at the same time. Without these options it holds the lock alone. */
+/** With whom a call can hold a lock at the same time. Without these options it holds the lock alone. */
 export type SharingOptions = Sharing<number>;
 
 /** @typeParam Count what stands for a number of permits: the number, or also a function that returns it */

@@ -23,7 +23,7 @@ export interface HoldReport {
   share?: Share;
   /** Of a shared hold: names it among the shared holds of its process, as in `WaitReport.insideShared`. */
   hold?: number;
-  /** `uncertain`: Redis is unreachable and the lease may expire soon; `lost`: the lease has expired and the section is still running. */
+  /** `uncertain`: Redis is unreachable and the lease might expire soon; `lost`: the lease has expired and the section is still running. */
   state: 'held' | 'uncertain' | 'lost';
   traceId?: string;
   spanId?: string;

@@ -28,7 +28,7 @@ import { keepIdentity } from './wrapper-identity.js';
  * declares the method.
  *
  * @throws LockKeyError, LockConfigurationError when the class is defined, for a decorator that cannot work; all that
- *   waiting may throw (see `FairLockService`) at the call; LockKeyError at the call if an argument makes no key
+ *   waiting can throw (see `FairLockService`) at the call; LockKeyError at the call if an argument makes no key
  *
  * @example
  * @FairLocked('order:<0.id>')

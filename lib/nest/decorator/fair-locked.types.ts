@@ -12,7 +12,7 @@ import { type Mistake, type TemplateProblem, type TextProblem } from './key-temp
 /** Any method. */
 export type Method = (...args: never[]) => unknown;
 
-/** With whom a call of a method may hold a lock at the same time. Each number may be a function of the arguments of the method. */
+/** With whom a call of a method can hold a lock at the same time. Each number can be a function of the arguments of the method. */
 export type MethodSharing = Sharing<number | ((...args: never[]) => number)>;
 
 /** One of several key templates, with sharing options that replace those of the decorator. */

@@ -30,7 +30,7 @@ import { acquireOptionsOf, keysOfCalls, type KeySource } from '../decorator/lock
 import { lockObservable } from '../decorator/locked-observable.js';
 import { openStream } from '../decorator/locked-stream.js';
 
-/** With whom a request may hold a lock at the same time. Each number may be a function of the ExecutionContext. */
+/** With whom a request can hold a lock at the same time. Each number can be a function of the ExecutionContext. */
 export type RequestSharing = Sharing<number | ((context: ExecutionContext) => number)>;
 
 /** Where the key of a request comes from. */
@@ -57,7 +57,7 @@ export interface OptionsOfInterceptor {
   name?: string;
   /**
    * Until when the lock is held. `'handler'` (default): until the handler has ended, a stream included. `'response'`, for HTTP: until
-   * the response has also been sent, or its client has gone. A client may never read its response, so `maxHold` is then 60,000 by
+   * the response has also been sent, or its client has gone. A client might never read its response, so `maxHold` is then 60,000 by
    * default, or the module's if that is less; when it has elapsed, the lock is released as soon as the handler has ended.
    */
   until?: 'handler' | 'response' | undefined;

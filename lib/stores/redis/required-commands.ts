@@ -15,7 +15,7 @@ export function requiredCommands(keyPrefix: string, clientPrefix: string): Requi
     channels: all,
     page: 'docs/redis-setup.md#the-minimal-acl-rule',
     wrongClock:
-      'Locks use only the clock of Redis. But if that clock is corrected in one step, leases expire early or late; and after a failover ' +
+      'Locks use only the Redis clock. But if that clock is corrected in one step, leases expire early or late; and after a failover ' +
       'to a server with another clock, fencing tokens may decrease.',
     commands: [
       'TIME',
