@@ -16,7 +16,7 @@ describe('the commands of the redisson store', () => {
       deadlines.push(deadline - time);
       return time > deadline ? ['EXPIRED', time] : ['HELD', time, 30_000, 0];
     };
-    const connection = { ready: true, scripts: { run } } as unknown as CommandConnection;
+    const connection = { ready: true, graceUntil: 0, scripts: { run } } as unknown as CommandConnection;
     const options = { lockWatchdogTimeout: 30_000, commandTimeout: COMMAND_TIMEOUT };
     const commands = new RedissonCommands({ connection, retry: new Retry(connection) }, options, 'PUBLISH');
     return { deadlines, commands };
@@ -42,7 +42,7 @@ describe('the commands of the redisson store', () => {
 
   test('that always come too late, as behind a proxy that delays them, fail with an unknown outcome', async () => {
     const run = (): Promise<unknown> => Promise.resolve(['EXPIRED', 0]);
-    const connection = { ready: true, scripts: { run } } as unknown as CommandConnection;
+    const connection = { ready: true, graceUntil: 0, scripts: { run } } as unknown as CommandConnection;
     const options = { lockWatchdogTimeout: 30, commandTimeout: 30 };
     const commands = new RedissonCommands({ connection, retry: new Retry(connection) }, options, 'PUBLISH');
     await expect(commands.acquire(lineKeys('lock', false), request)).rejects.toMatchObject({

@@ -16,7 +16,7 @@ import {
   type CommandFailure,
 } from '../server/server-failure.js';
 import { Outages } from '../server/outages.js';
-import { Signal } from '../server/time-limit.js';
+import { after, Signal } from '../server/time-limit.js';
 import { ScriptSender } from './script-sender.js';
 
 /** The connection that carries the scripts. */
@@ -32,6 +32,7 @@ export class CommandConnection implements CommandLink {
   private closed = false;
   private readySince = 0;
   private lastReply = 0;
+  graceUntil = 0;
   /** A command was not answered on this connection, which was dropped for that. */
   private suspected = false;
   /** Whether the last command failed. */
@@ -153,9 +154,14 @@ export class CommandConnection implements CommandLink {
     return refusedCredentials(this.connectError) ?? network ?? failure;
   }
 
-  /** A command was not answered. Probes the Cluster nodes; drops another connection if no later command was answered either. */
-  private overdue(since: number): CommandFailure {
-    const failure = this.noted(commandTimeout(this.timeout));
+  /**
+   * A command that was sent at `since` (monotonic ms) was not answered. Probes the Cluster nodes; drops another connection if no later script
+   * was answered either.
+   */
+  overdue(since: number): CommandFailure {
+    const failure = commandTimeout(this.timeout);
+    this.forgiveIdle(since, failure);
+    this.noted(failure);
     if (this.closed) return failure;
     void this.nodes?.probe(this.timeout / 2);
     if (this.nodes || this.suspected || this.lastReply >= since || !this.ready) return failure;
@@ -164,11 +170,25 @@ export class CommandConnection implements CommandLink {
     return failure;
   }
 
+  /**
+   * A connection that was idle may be forgotten on its way, by a NAT or a balancer, although the server is well: once until the next reply,
+   * that is no outage yet, and commands get the time for a repetition on a new connection.
+   */
+  private forgiveIdle(since: number, failure: CommandFailure): void {
+    const wasIdle = since - this.lastReply > this.timeout && this.lastReply > this.graceUntil;
+    if (!wasIdle || this.closed) return;
+    this.graceUntil = performance.now() + this.timeout;
+    after(this.timeout, () => {
+      if (this.lastReply < since && !this.closed) this.outages.failed(failure);
+    }).unref();
+  }
+
   /** Adds the pause before a repetition, and publishes the failure to diagnostics subscribers. */
   private noted(failure: CommandFailure): CommandFailure {
     const paused = this.backOff.after(failure, this.ready);
     if (paused.failure === undefined) return paused;
-    if (!this.closed) this.outages.failed(paused);
+    const forgiven = paused.failure === 'timeout' && performance.now() < this.graceUntil;
+    if (!this.closed && !forgiven) this.outages.failed(paused);
     this.failing = true;
     emit({ type: 'store-failure', failure: paused.failure });
     return paused;

@@ -17,6 +17,8 @@ export interface CommandLink {
   /** Whether commands can be sent now. */
   readonly ready: boolean;
   readonly isCluster: boolean;
+  /** Until then (monotonic ms) commands are repeated even if their time is up: the connection was idle, and then dead. */
+  readonly graceUntil: number;
   /** Called after each connect; on Redis Cluster after that of each node, and when other nodes may serve some slots. */
   onConnected: (() => void) | undefined;
   /** Called after each loss of a connection. */

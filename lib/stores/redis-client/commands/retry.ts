@@ -19,11 +19,11 @@ export class Retry {
   private readonly closing = new Signal();
   private closed = false;
 
-  constructor(private readonly connection: Pick<CommandLink, 'ready' | 'whenReady'>) {}
+  constructor(private readonly connection: Pick<CommandLink, 'ready' | 'whenReady' | 'graceUntil'>) {}
 
   /**
-   * Repeats an idempotent command until it is answered or `deadline` (monotonic) has passed. While there is no connection it
-   * waits for one.
+   * Repeats an idempotent command until it is answered or `deadline` (monotonic) and the grace of its connection have passed. While there is
+   * no connection it waits for one.
    *
    * @throws CommandFailure the last one, or the first that repeating cannot mend; its effect is unknown if that of any copy is unknown
    */
@@ -40,11 +40,12 @@ export class Retry {
   ): Promise<T> {
     let failure = toCommandFailure(error);
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
-      const left = deadline - performance.now();
+      const until = Math.max(deadline, this.connection.graceUntil);
+      const left = until - performance.now();
       if (!rule(failure) || left <= 0) throw failure;
       if (this.connection.ready) await this.closing.within(Math.min(pause, left));
       else await this.connection.whenReady(left);
-      if (performance.now() >= deadline || this.closed) throw failure;
+      if (performance.now() >= until || this.closed) throw failure;
       try {
         return await command();
       } catch (next) {

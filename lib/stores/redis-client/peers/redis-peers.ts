@@ -130,8 +130,16 @@ export class RedisPeers implements Peers {
 
   /** @throws LockStoreUnavailableError if Redis does not respond in time */
   private async answered<T>(command: () => Promise<T>): Promise<T> {
-    const deadline = performance.now() + this.timeout;
-    const attempt = (): Promise<T> => within(command(), Math.max(1, deadline - performance.now()));
+    const { connection } = this;
+    const since = performance.now();
+    const deadline = since + this.timeout;
+    const attempt = (): Promise<T> => {
+      const left = Math.max(deadline, connection.graceUntil) - performance.now();
+      return within(command(), Math.max(1, left)).catch((error: unknown) => {
+        const failure = toCommandFailure(error);
+        throw failure.failure === 'timeout' ? connection.overdue(since) : failure;
+      });
+    };
     try {
       return await this.retry.until(attempt, deadline);
     } catch (error) {

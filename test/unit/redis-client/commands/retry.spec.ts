@@ -20,7 +20,7 @@ test('a limit beyond the longest timer of Node is not taken for none: two option
 });
 
 describe('a command that is repeated', () => {
-  const retry = new Retry({ ready: true } as CommandConnection);
+  const retry = new Retry({ ready: true, graceUntil: 0 } as CommandConnection);
   const failure = (effect: Effect, remedy: Remedy): CommandFailure =>
     new CommandFailure(effect, remedy, new LockStoreUnavailableError('loading', 'not now'));
 
