@@ -38,7 +38,7 @@ export interface FairLock extends AsyncDisposable {
    * Runs `code`, and all that it starts, inside the hold, and returns its result: a request there for the same key is nested. After the
    * release it runs `code` outside of the hold.
    *
-   * @throws LockConfigurationError, or rejects with it, for a result that would work outside of the hold: an Observable, a generator, a stream
+   * @throws LockConfigurationError for code that is no function; also, or rejects with it, for a result that would work outside of the hold: an Observable, a generator, a stream
    */
   run<T>(code: () => T): T;
 

@@ -26,7 +26,8 @@ export function lazyKind(result: unknown): LazyKind | undefined {
     if (has(result, 'next')) return 'async generator';
     return has(result, 'pipe') || has(result, 'pipeTo') ? 'stream' : undefined;
   }
-  return has(result, Symbol.iterator, 'next', 'return', 'throw') ? 'generator' : undefined;
+  // The helpers of iterators, as `generator.map()`, have no `throw`; the iterators of lists and maps have no `return`.
+  return has(result, Symbol.iterator, 'next', 'return') ? 'generator' : undefined;
 }
 
 /**

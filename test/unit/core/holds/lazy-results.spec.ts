@@ -33,6 +33,17 @@ const LAZY: readonly (readonly [kind: string, make: () => unknown, says: string]
     'a generator, which works when it is iterated',
   ],
   [
+    'what a helper of iterators returns', // as `generator.map(work)`, from Node 22 on
+    () => ({
+      next: () => ({ value: work(), done: false }),
+      return: () => ({ done: true }),
+      [Symbol.iterator]() {
+        return this;
+      },
+    }),
+    'a generator, which works when it is iterated',
+  ],
+  [
     'a stream of Node',
     () =>
       Readable.from(
@@ -99,6 +110,14 @@ test.each(DONE)('%s may be the result', async (_, result) => {
   got.push(await locks.withLock('k', () => inPlace(result)));
   expect(got.every((each) => each === result)).toBe(true);
 });
+
+test.each([undefined, null, 'x', {}, Promise.resolve()])(
+  'what lock.run cannot call (%p) is refused',
+  async (code) => {
+    await using lock = await locks.acquire('k');
+    expect(() => lock.run(code as never)).toThrow('The code of lock.run must be a function; it is ');
+  },
+);
 
 test('a query that begins when it is awaited runs inside', async () => {
   const query = {
