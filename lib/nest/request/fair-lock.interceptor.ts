@@ -84,13 +84,14 @@ export abstract class FairLockInterceptor implements NestInterceptor {
    */
   static for(key: RequestKey, options?: FairLockInterceptorOptions): Type<NestInterceptor>;
   static for(...given: [key: RequestKey, options?: FairLockInterceptorOptions]): Type<NestInterceptor> {
-    const [key, { name, until = 'handler', ...lockOptions } = {}] = given;
+    const [key, options = {}] = given;
     refuseUndefined(
       given.length > 0 ? given : [key],
       'FairLockInterceptor.for',
       "For one lock of all requests, write its name: 'carts'.",
     );
-    requireOptions(lockOptions, [...COMMON_OPTIONS, 'name', 'until'], 'FairLockInterceptor');
+    requireOptions(options, [...COMMON_OPTIONS, 'name', 'until'], 'FairLockInterceptor');
+    const { name, until = 'handler', ...lockOptions } = options;
     const keysOf = keysOfCalls(key, lockOptions, HTTP_REQUEST, placeNamed('FairLockInterceptor'));
     const acquireOptions = acquireOptionsOf(lockOptions);
     checkOptionsOf('FairLockInterceptor.for', acquireOptions);
@@ -110,11 +111,11 @@ export abstract class FairLockInterceptor implements NestInterceptor {
           return lockObservable(
             async (leaving) => {
               const place = placeOf(context);
-              const options = { group: groupOf(key, place), ...acquireOptions, label: place };
+              const terms = { group: groupOf(key, place), ...acquireOptions, label: place };
               const response = until === 'response' ? responseOf(context) : undefined;
-              if (response) options.maxHold ??= Math.min(locks.maxHold, MAX_HOLD_OF_RESPONSE);
+              if (response) terms.maxHold ??= Math.min(locks.maxHold, MAX_HOLD_OF_RESPONSE);
               const keys = warningOfNone(context, () => keysOf(sourceIn(context)));
-              const hold = await openStream(locks, keys, options, leaving);
+              const hold = await openStream(locks, keys, terms, leaving);
               return run.holding(hold, response && closed(response, hold.lock.signal));
             },
             () => run.begin(next.handle() as Observable<unknown>),

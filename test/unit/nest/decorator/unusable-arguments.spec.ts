@@ -110,6 +110,14 @@ test.each(OPTIONS)('%p of an interceptor is refused when the class is defined', 
   );
 });
 
+test.each([null, 5, 'x', Symbol('a'), () => 5])(
+  'options of an interceptor that are no object (%p) are refused when the class is defined',
+  (options) => {
+    expect(() => intercept('a', options)).toThrow(LockConfigurationError);
+    expect(() => intercept('a', options)).toThrow('The FairLockInterceptor options must be an object; ');
+  },
+);
+
 test('an end of the hold that does not exist is refused when the class is defined', () => {
   expect(() => intercept('a', { until: 'reply' })).toThrow(
     "On FairLockInterceptor.for, the option until must be 'handler' or 'response'; it is 'reply'.",
