@@ -39,6 +39,18 @@ const TERMS: typeof PHRASES = [
   [/\bin silence\b/gi, 'silently'],
 ];
 
+/** On pages alone: messages and docstrings don't contract, and a page means permission only by "can". */
+const ON_PAGES: typeof PHRASES = [
+  [
+    /\b(?:do|does|did|is|are|was|were|has|have|had|would|could|should|will) not\b|\bcannot\b/gi,
+    "don't, can't",
+  ],
+  [/\bmay\b/g, 'can, might'],
+  [/\bneed not\b/gi, "doesn't need to"],
+  [/\brefus(?:e|al|ing)/gi, 'reject'],
+  [/\b(?:every|some|no)body\b|\bwhoever\b/gi, 'all callers, someone, none'],
+];
+
 /** For maintainers. */
 const NOT_FOR_READERS = /^(docs\/(internals|performance)|test|bench|sample-app|CODE_OF_CONDUCT)/;
 
@@ -58,6 +70,16 @@ const readersPages = pages().filter((page) => !NOT_FOR_READERS.test(page));
 
 test.each([...readersPages, ...sources])('%s is in the words of its readers', (file) =>
   expect(found(PHRASES, proseOf(file))).toEqual([]),
+);
+
+/** Without headings, which are anchors, and without what a page quotes: code, and the words of a message. */
+const spoken = (file: string): string =>
+  textOf(file)
+    .replaceAll(/^ *```[^]*?^ *```$|^#.*$|`[^`]*`|"[^"]*"|\(\S*#\S*\)/gm, '')
+    .replaceAll(/\s+/g, ' ');
+
+test.each(readersPages)('%s is written as one page', (file) =>
+  expect(found(ON_PAGES, spoken(file))).toEqual([]),
 );
 
 /** The native store says "line" in its scripts' states and in the names of its code. */

@@ -12,7 +12,7 @@ function resultsOf({ servers, runtimes, tools, columns, checks, tarballs }) {
   const text = [
     '`node test/matrix/main.mjs` runs the suites below on real servers and runtimes, notes what it saw, and writes all that follows.',
     '### Servers',
-    `Tests passed / run. "–": this suite does not run there. On ${tarballs.node}.`,
+    `Tests passed / run. "–": this suite isn't run there. On ${tarballs.node}.`,
     table(
       ['Server', ...columns],
       servers.map(({ version, cells, skipped }) => [

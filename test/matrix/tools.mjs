@@ -44,7 +44,7 @@ export const TOOLS = [
     name: 'Yarn PnP',
     wanted: '@yarnpkg/cli-dist@4',
     prepare: byYarn,
-    note: 'Node 20 cannot `require` Nest 12 there',
+    note: '`require` of Nest 12 fails there on Node 20',
   },
 ];
 

@@ -32,7 +32,7 @@ const CHECKS = {
     assert.deepEqual(served, numbers);
   },
 
-  async 'a nested call does not wait for itself'() {
+  async 'a nested call never waits for itself'() {
     const result = await sections.run('nested', () => sections.run('nested', async (key) => key));
     assert.equal(result, 'nested');
   },
