@@ -67,7 +67,7 @@ class SlowWarnings {
       withPage(
         `The lock ${quote(key)} has been held for ${duration(heldFor)} by ${this.nameOf(options)}.` +
           ' inspect() shows the requests that are waiting for it. If the section is slow but not stuck, raise slowHold. The handle of an ' +
-          'acquire() that is never released keeps the lock until the process ends.',
+          'acquire() that is never released, and an iteration that is left without return(), keep the lock until the process ends.',
         'troubleshooting#a-lock-stays-held',
       ),
       { key, label: options.label, token: grant.token, heldFor },

@@ -1,6 +1,7 @@
 import { EventEmitter, on } from 'node:events';
 import { Readable } from 'node:stream';
-import { Injectable } from '@nestjs/common';
+import { jest } from '@jest/globals';
+import { Injectable, Logger } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockService, LockLostError, LockTimeoutError } from 'nestjs-fair-lock';
 import { block, deferred, eventually, within, SOON } from '../../../support/waiting.js';
@@ -251,6 +252,20 @@ describe('a locked async generator', () => {
         'reads a locked iteration or Observable, its code is outside of the lock',
       ) as string,
     });
+  });
+
+  test('names its method where a reader leaves it without return(), and so keeps the lock', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const slow = await nestWith([Pages], { slowHold: 20 });
+    const left = slow.module.get(Pages).pages('1');
+    await left.next();
+    await eventually(() => warn.mock.calls.length > 0, SOON, 'the warning');
+    expect(warn.mock.calls[0]?.[0]).toMatch(
+      /^The lock "pages:1" has been held for .*\/Pages\.pages\. .* an iteration that is left without return\(\), keep the lock/,
+    );
+    warn.mockRestore();
+    await left.return('');
+    await slow.module.close();
   });
 
   test('lets iterations wait for each other, in their order', async () => {
