@@ -39,6 +39,17 @@ describe('several keys', () => {
     await lock.release();
   });
 
+  it.each([
+    [[{ key: 'b', permits: 2 }, 'a']],
+    [['b', { key: 'a', permits: 2 }]],
+    [[{ key: 'b', mode: 'read' as const }, 'a']],
+    [['b', { key: 'a', mode: 'read' as const }]],
+  ])('are ordered by name alone, which no deployment changes: %j', async (keys) => {
+    const lock = await b.service.acquire(keys);
+    expect(lock.keys).toEqual(['a', 'b']);
+    await lock.release();
+  });
+
   it('given twice are locked once', async () => {
     await b.service.withLock(['a', 'b', 'a'], (lock) => expect(lock.keys).toEqual(['a', 'b']));
     expect(b.store.acquires).toBe(2);
