@@ -25,10 +25,10 @@ describe.each(['redis', 'redisson'] as const)('The log of a process with the sto
     eventually(() => log.length >= count, SOON, `line ${count} of the log`);
   const LOST = new RegExp(
     '^Redis stopped serving locks: there is no connection to Redis \\(connect ECONNREFUSED 127\\.0\\.0\\.1:\\d+\\)\\. New calls fail with ' +
-      'STORE_UNAVAILABLE, .* See nestjs-fair-lock/docs/troubleshooting\\.md#redis-was-away\\.$',
+      'STORE_UNAVAILABLE, .* See nestjs-fair-lock/docs/troubleshooting\\.md#redis-was-unavailable\\.$',
   );
   const BACK =
-    /^Redis serves locks again, after [\d.]+ m?s\. See nestjs-fair-lock\/docs\/troubleshooting\.md#redis-was-away\.$/;
+    /^Redis serves locks again, after [\d.]+ m?s\. See nestjs-fair-lock\/docs\/troubleshooting\.md#redis-was-unavailable\.$/;
 
   test('says once that Redis was lost and why, however many calls fail, and once that it is back', async () => {
     await server.kill();

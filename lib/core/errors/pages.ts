@@ -23,7 +23,7 @@ export type Page =
   | 'troubleshooting#responses-with-503-versions'
   | 'troubleshooting#responses-with-503-while-deploying'
   | 'troubleshooting#calls-give-up-423'
-  | 'troubleshooting#redis-was-away'
+  | 'troubleshooting#redis-was-unavailable'
   | 'troubleshooting#warnings-at-the-start';
 
 /** The end of a sentence that names a page. */

@@ -121,6 +121,6 @@ export class Outages {
   }
 
   private tell(sentence: string): void {
-    this.warn(withPage(sentence, 'troubleshooting#redis-was-away'));
+    this.warn(withPage(sentence, 'troubleshooting#redis-was-unavailable'));
   }
 }
