@@ -118,7 +118,7 @@ export function adviseOn(options: ResolvedFairLockOptions): string | undefined {
   if (store === 'memory' || waitTime > recovery) return undefined;
   return withPage(
     `waitTime (${waitTime} ms) does not exceed ${times} (${recovery} ms): ` +
-      'when a holder crashes, those that wait for its lock may give up before it is free. If they should outlast a crash, raise waitTime, or ' +
+      'when a holder crashes, those that wait for its lock might give up before it is free. If they should outlast a crash, raise waitTime, or ' +
       'lower watchdogTimeout.',
     'configuration#how-long-a-call-waits',
   );

@@ -81,7 +81,7 @@ describe('at start an operator is told', () => {
     const url = server.url.replace('redis://', 'rediss://');
     const { service, warnings: reported } = await clients.start(url);
     const sentence =
-      'the server does not respond to TLS; it may not use TLS: if so, give redis:// instead of rediss://';
+      'the server does not respond to TLS; it might not use TLS: if so, use redis:// instead of rediss://';
     expect(reported.join()).toContain(`Redis did not respond within 1000 ms at startup (${sentence}`);
     await expect(service.withLock('k', () => undefined)).rejects.toMatchObject({
       details: expect.stringContaining(sentence) as string,

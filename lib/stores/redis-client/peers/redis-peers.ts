@@ -14,7 +14,7 @@ import { Signal, within } from '../server/time-limit.js';
 const BY_NAME_TIMEOUT = 250;
 
 const DEAF =
-  'This process is not receiving messages, so responses of the others may be missing. It is resubscribing: try again.';
+  'This process is not receiving messages, so responses from others might be missing. It is resubscribing: try again.';
 
 /** The clients that listen to channels of one form, `<channels><client id>`, and what they ask each other there. */
 export class RedisPeers implements Peers {

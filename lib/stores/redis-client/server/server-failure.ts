@@ -55,9 +55,9 @@ const REFUSED_CREDENTIALS =
 
 const NO_CONNECTION = 'there is no connection to Redis';
 const HUNG_UP =
-  ': the server closed the connection; it may expect TLS (rediss:// instead of redis://, or the option tls), have too many clients ' +
+  ': the server closed the connection; it might expect TLS (rediss:// instead of redis://, or the option tls), have too many clients ' +
   '(maxclients), or be in protected mode';
-const NO_TLS = 'it may not use TLS: if so, give redis:// instead of rediss://, and no option tls';
+const NO_TLS = 'it might not use TLS: if so, use redis:// instead of rediss://, and no option tls';
 /** As OpenSSL and Node say it, where what came was no TLS, or nothing came. */
 const NOT_TLS = /wrong version number|packet length too long|before secure TLS connection/;
 

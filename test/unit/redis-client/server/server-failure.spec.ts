@@ -117,7 +117,7 @@ describe('why a connection cannot be made', () => {
     ['ECONNRESET', 'Client network socket disconnected before secure TLS connection was established'],
   ])('may be that the server does not use TLS: %s', (code, message) => {
     expect(networkTrouble(coded(code, message))).toMatch(
-      /it may not use TLS: if so, give redis:\/\/ instead/,
+      /it might not use TLS: if so, use redis:\/\/ instead/,
     );
   });
 
