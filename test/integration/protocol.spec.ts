@@ -125,6 +125,16 @@ describe('the scripts of the native protocol', () => {
     expect((await next.beat([1])).answers[0]).toMatch(new RegExp(`^held \\d+ ${token}$`));
   });
 
+  test('a forced release that names a token ends nothing that was granted since', async () => {
+    const [holder] = await three();
+    const { token: before } = await holder.acquire(1);
+    await holder.done(1);
+    const { token } = await holder.acquire(1);
+    expect((await holder.done(1, '', 'force', `${before}`)).answers).toEqual(['none']);
+    expect((await holder.beat([1])).answers[0]).toMatch(new RegExp(`^held \\d+ ${token}$`));
+    expect((await holder.done(1, '', 'force', `${token}`)).answers).toEqual(['held']);
+  });
+
   test('rule 2: a request that asks again with its ticket stands in front of younger ones', async () => {
     const [holder, elder, younger] = await three();
     await holder.acquire(1);
