@@ -163,6 +163,18 @@ export function describeSharing(bench: Bench): void {
       await release([await small!.granted(), await last!.granted()]);
     });
 
+    test('no longer counts when its call gives up', async () => {
+      const key = bench.key();
+      const holders = await holdAll(key, [permits(5), permits(5)]);
+      const [writer, head, leaver] = await lineUp(key, [{}, permits(5), permits(2)]);
+      writer!.abort();
+      await writer!.refused();
+      await expectWaiting(key, head!, leaver!);
+      leaver!.abort();
+      await leaver!.refused();
+      await release([...holders, await head!.granted()]);
+    });
+
     test('does not keep out a weight that it no longer fits, once nothing is held', async () => {
       const key = bench.key();
       const [holder] = await holdAll(key, [permits(5, 2)]);

@@ -16,6 +16,8 @@ export interface Serving<T> {
   blocker(): LockTimeoutError['blockedBy'];
   /** Called when a request has joined the queue. */
   joined?(request: LockRequest): void;
+  /** Called when a request has left the queue without being served. */
+  left?(request: LockRequest): void;
 }
 
 /** Requests of one process that wait for one lock: first come, first served. */
@@ -86,6 +88,7 @@ export class WaitingLine<T> implements WaitLine<T> {
 
   private refuse(waiter: Wait<T>, error: unknown): void {
     this.waiters.delete(waiter);
+    this.serving.left?.(waiter);
     waiter.refuse(error);
     // Those behind it may have waited for it alone: readers behind a writer that gives up.
     this.pass();

@@ -12,7 +12,7 @@ export interface Linked<T> {
  */
 export class LinkedList<T extends Linked<T>> {
   private head: T | undefined;
-  private last: T | undefined;
+  private tail: T | undefined;
   private count = 0;
 
   get size(): number {
@@ -23,12 +23,16 @@ export class LinkedList<T extends Linked<T>> {
     return this.head;
   }
 
+  get last(): T | undefined {
+    return this.tail;
+  }
+
   add(item: T): void {
     this.count += 1;
-    item.previous = this.last;
-    if (this.last) this.last.next = item;
+    item.previous = this.tail;
+    if (this.tail) this.tail.next = item;
     else this.head = item;
-    this.last = item;
+    this.tail = item;
   }
 
   /** Removes the item; returns false if it is in no list. */
@@ -39,7 +43,7 @@ export class LinkedList<T extends Linked<T>> {
     if (previous) previous.next = next;
     else this.head = next;
     if (next) next.previous = previous;
-    else this.last = previous;
+    else this.tail = previous;
     item.previous = undefined;
     item.next = undefined;
     return true;

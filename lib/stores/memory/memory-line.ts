@@ -39,6 +39,7 @@ export class MemoryLine {
       admits: ({ share }) => admits(this.held, share),
       serve: (wait) => this.grant(wait, wait.waited),
       joined: ({ share }) => (this.held = withLimitOf(share, this.held)),
+      left: ({ share }) => (this.held = this.withoutLimitOf(share, this.held)),
       blocker: () => {
         const { holder, kept } = this.blocker();
         if (kept) return { holder: kept.who, keptFor: kept.left };
@@ -156,9 +157,24 @@ export class MemoryLine {
   /** `grant` takes nothing of the lock any more. */
   private handOn({ share }: MemoryGrant): void {
     const used = this.held.used - weightOf(share);
-    this.held = { ...this.held, used, mode: used === 0 ? undefined : share?.mode };
+    this.held = this.withoutLimitOf(share, {
+      ...this.held,
+      used,
+      mode: used === 0 ? undefined : share?.mode,
+    });
     this.line.pass();
     if (this.held.used === 0) this.onIdle();
+  }
+
+  /** A request that no longer waits or holds sets no limit: that of the last in the queue counts then, or that of the newest holder. */
+  private withoutLimitOf(share: Share | undefined, held: Held): Held {
+    const limit = limitOf(share);
+    if (limit === undefined || limit !== held.limit) return held;
+    const grants = [...this.holders, ...[...this.kept].map((each) => each.grant)].filter((each) =>
+      limitOf(each.share),
+    );
+    const [newest] = grants.sort((one, other) => Number(other.id) - Number(one.id));
+    return { ...held, limit: limitOf(this.line.waiters.last?.share) ?? limitOf(newest?.share) };
   }
 }
 
@@ -167,5 +183,9 @@ const BY_FORCE = 'it was released by force';
 
 /** A permit request that joins the queue, or is granted, sets the limit. */
 function withLimitOf(share: Share | undefined, held: Held): Held {
-  return share?.mode === 'permits' ? { ...held, limit: share.permits } : held;
+  return { ...held, limit: limitOf(share) ?? held.limit };
+}
+
+function limitOf(share: Share | undefined): number | undefined {
+  return share?.mode === 'permits' ? share.permits : undefined;
 }
