@@ -21,6 +21,8 @@ export interface LockClient {
   readonly isReplicated: boolean;
   /** Calls `sendAsks` when this turn of the event loop has ended, and messages can come. */
   ask(lock: Lock): void;
+  /** Calls `sendAsks` now, if messages can come. */
+  askNow(lock: Lock): void;
   /** Sends the next heartbeat of the lock. */
   beat(lock: Lock): void;
   /**
@@ -385,6 +387,8 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       this.plan();
       return Promise.resolve();
     }
+    // If others of this client wait, those that have asked meanwhile join the queue first: as their neighbours.
+    if (this.isAsking && this.waiting > 0) this.client.askNow(this);
     this.holds.delete(hold);
     const ending = { ...markOf(hold.head), served: hold.served.map(({ name }) => name) };
     // Redis counts from the grant, the holder from its turn.

@@ -73,6 +73,10 @@ export class RedisLocks implements LockClient {
     detached(() => setImmediate(() => this.sendAsks()));
   }
 
+  askNow(lock: Lock): void {
+    if (!this.parts.listening()) lock.sendAsks();
+  }
+
   beat(lock: Lock): void {
     const beat = lock.nextBeat();
     if (!beat) return;

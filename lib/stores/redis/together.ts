@@ -18,6 +18,12 @@ interface ScriptCall {
   readonly reject: (error: unknown) => void;
 }
 
+interface SharedCommand {
+  readonly calls: ScriptCall[];
+  readonly keys: string[];
+  readonly words: Word[];
+}
+
 /**
  * Gathers the scripts of one client, in call order. Calls from one turn of the event loop share a command if they run the same script for
  * different locks: a command costs little more for many locks than for one.
@@ -55,22 +61,30 @@ export class Together {
   };
 
   private run(script: Script, calls: readonly ScriptCall[]): void {
-    const keys: string[] = [];
-    const words: (readonly Word[])[] = [];
-    const sent = calls.filter((call) => {
-      const said = call.say();
-      if (!said) call.resolve(undefined);
-      else if (keys.push(...call.keys)) words.push(said);
-      return said !== undefined;
-    });
-    if (sent.length === 0) return;
-    const values = sent.length === 1 ? words[0]! : [...words.map(({ length }) => length), ...words.flat()];
-    this.connection.scripts.runOnce(script, keys, values).then(
+    // Those with as many words share a command: it need not say how many each has.
+    const commands = new Map<number, SharedCommand>();
+    for (const call of calls) {
+      const words = call.say();
+      if (!words) {
+        call.resolve(undefined);
+        continue;
+      }
+      let command = commands.get(words.length);
+      if (!command) commands.set(words.length, (command = { calls: [], keys: [], words: [] }));
+      command.calls.push(call);
+      command.keys.push(...call.keys);
+      command.words.push(...words);
+    }
+    for (const command of commands.values()) this.runOne(script, command);
+  }
+
+  private runOne(script: Script, { calls, keys, words }: SharedCommand): void {
+    this.connection.scripts.runOnce(script, keys, words).then(
       (answer) => {
-        if (sent.length === 1) return sent[0]!.resolve(answer);
-        for (const [i, call] of sent.entries()) settle(call, (answer as unknown[])[i]);
+        if (calls.length === 1) return calls[0]!.resolve(answer);
+        for (const [i, call] of calls.entries()) settle(call, (answer as unknown[])[i]);
       },
-      (error: unknown) => this.failed(script, sent, error),
+      (error: unknown) => this.failed(script, calls, error),
     );
   }
 

@@ -16,13 +16,12 @@ export interface Part {
   readonly reply: unknown;
 }
 
-/** A script for several locks answers for each; how many words each has comes first (includes/several.lua). */
+/** A script for several locks has as many words for each, and answers for each (includes/several.lua). */
 export function partsOf({ keys, args, reply }: Ran): Part[] {
   const locks = keys.filter((_, i) => i % 3 === 0);
-  let at = locks.length > 1 ? locks.length : 0;
+  const words = args.length / locks.length;
   return locks.map((hash, i) => {
-    const words = locks.length > 1 ? Number(args[i]) : args.length;
-    const own = args.slice(at, (at += words));
+    const own = args.slice(i * words, (i + 1) * words);
     return { hash, args: own, reply: Array.isArray(reply) && locks.length > 1 ? reply[i] : reply };
   });
 }

@@ -74,6 +74,7 @@ class Scene {
         missedMessage: () => undefined,
         fix: () => Promise.reject(new Error('not in this test')),
         ask: (lock) => lock.sendAsks(),
+        askNow: () => undefined,
         beat: () => void (this.beats += 1),
       },
       ['hash', 'queue', 'clients'],

@@ -59,6 +59,15 @@ local function refusal(lock, client, waiting, name, terms, most)
   return waiting >= tonumber(most) and not isNext(lock, waiting, terms) and 'full ' .. waiting or nil, waiting
 end
 
+-- The holds and marks of the requests behind the first, hold, mark …
+local function recordsOf(lock, values)
+  local fields = {}
+  for i = 5, #values, 4 do
+    fields[#fields + 1], fields[#fields + 2] = 'h:' .. values[i], 'x:' .. values[i]
+  end
+  return #fields > 0 and redis.call('HMGET', lock.hash, unpack(fields)) or {}
+end
+
 -- The answer for the lock whose keys begin at KEYS[first], or nil and the text of an error.
 local function ask(first, values)
   local lock, problem = open(time, first, values[1])
@@ -67,13 +76,13 @@ local function ask(first, values)
   end
   expire(lock)
   local client, waiting = string.match(values[1], '^[^:]+'), redis.call('ZCARD', lock.queue)
-  local told, inQueue = {}, {}
+  local told, inQueue, records = {}, {}, recordsOf(lock, values)
   for i = 1, #values, 4 do
     local id, about, most, ticket = values[i], values[i + 1], values[i + 2] or '', values[i + 3] or ''
     local name, terms, answer = id .. ':' .. about, readTerms(string.match(about, '^[^:]*')), nil
     local held, mark = lock.held, lock.mark
     if i > 1 then
-      held, mark = unpack(redis.call('HMGET', lock.hash, 'h:' .. id, 'x:' .. id))
+      held, mark = records[(i - 3) / 2], records[(i - 1) / 2]
     end
     if held then
       answer = describeHeld(lock, held)
@@ -95,7 +104,7 @@ local function ask(first, values)
           lock.limit, lock.isMixed = limit, isMixed
         else
           inQueue[#told + 1] = {
-            name = name, most = most, rank = waiting, limit = limit, isMixed = isMixed, ticket = enter(lock, client, name, ticket),
+            name = name, most = most, rank = waiting + lock.gone, limit = limit, isMixed = isMixed, ticket = enter(lock, client, name, ticket),
           }
           waiting = waiting + 1
         end
@@ -107,8 +116,9 @@ local function ask(first, values)
     pass(lock, client)
   end
   for i, entry in pairs(inQueue) do
-    local ticket, rank = entry.ticket, entry.rank
-    if lock.moved or not ticket then
+    -- The entries that have left were in front of it.
+    local ticket, rank = not lock.left[entry.name] and entry.ticket, entry.rank - lock.gone
+    if not ticket then
       local score = redis.call('ZSCORE', lock.queue, entry.name)
       ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
     end

@@ -90,6 +90,24 @@ local function finishOne(lock, id, name, value)
   return answer
 end
 
+-- Ends the plain requests `names`, whichever each is.
+local function finishServed(lock, names)
+  if #names == 0 then
+    return
+  end
+  local fields = {}
+  for i, name in ipairs(names) do
+    fields[i] = 'h:' .. string.match(name, '^[^:]+:%d+')
+  end
+  for i, value in ipairs(redis.call('HMGET', lock.hash, unpack(fields))) do
+    if value then
+      drop(lock, string.sub(fields[i], 3), value)
+    end
+  end
+  inParts('ZREM', lock.queue, names)
+  lock.touched = true
+end
+
 -- The answer for the lock whose keys begin at KEYS[first], or nil and the text of an error.
 local function finish(first, values)
   local id, about, how = values[1], values[2] or '', values[3] or ''
@@ -107,10 +125,7 @@ local function finish(first, values)
     answer = force(lock, { id, unpack(values, 5) }, values[4] or '')
   else
     answer = finishOne(lock, id, about ~= '' and id .. ':' .. about, lock.held)
-    for i = 5, #values do
-      local other = string.match(values[i], '^[^:]+:%d+')
-      finishOne(lock, other, values[i], redis.call('HGET', lock.hash, 'h:' .. other))
-    end
+    finishServed(lock, { unpack(values, 5) })
     if how == 'keep' and lock.held then
       keep(lock, id, lock.held, tonumber(values[4]))
     end

@@ -1,14 +1,13 @@
 // Made from scripts/*.lua by `npm run lua`. Do not edit.
 
 const usualPart1 = `local count, answers = #KEYS / 3, {}
-local at = count > 1 and count or 0
+local words = #ARGV / count
 for i = 1, count do
-local words = count > 1 and tonumber(ARGV[i]) or #ARGV
+local at = (i - 1) * words
 answers[i] = usual(3 * i - 2, words, ARGV[at + 1], ARGV[at + 2])
 if not answers[i] then
 break
 end
-at = at + words
 end
 if #answers == count then
 return count == 1 and answers[1] or answers
@@ -48,7 +47,7 @@ life = 0,
 granted = {},
 reached = {}, hasDeaf = false,
 messages = {},
-moved = false, touched = false,
+entered = false, gone = 0, left = {}, touched = false,
 more = false,
 }
 end
@@ -338,9 +337,15 @@ local score = lock.last or redis.call('ZREVRANGE', lock.queue, 0, 0, 'WITHSCORES
 lock.last = math.max(lock.micros, score and score + 1 or 0)
 place = number(lock.last)
 end
+local isFirst = not lock.entered
+if isFirst then
 markAlive(lock, client)
+end
 local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', place, name) == 1
+if isFirst then
 keepQueue(lock)
+lock.entered = true
+end
 return isNew and ticket == '' and place or nil
 end`;
 const passPart1 = `local MOST_ENTRIES, PAGE = 1000, 64
@@ -367,7 +372,10 @@ local function leave(lock, names)
 if #names > 0 then
 flush(lock)
 inParts('ZREM', lock.queue, names)
-lock.moved, lock.touched = true, true
+for _, name in ipairs(names) do
+lock.left[name] = true
+end
+lock.gone, lock.touched = lock.gone + #names, true
 end
 end
 local function sweep(lock, caller)
@@ -477,28 +485,21 @@ if count == 1 then
 local answer, problem = full(1, ARGV)
 return answer or redis.error_reply(problem)
 end
-local at = count
-for i = 1, count do
-local words = tonumber(ARGV[i])
-if not answers[i] then
-local values, answer, problem = {}, nil, nil
-for j = 1, words do
-values[j] = ARGV[at + j]
-end
+local words = #ARGV / count
+for i = #answers + 1, count do
+local values, answer, problem = { unpack(ARGV, (i - 1) * words + 1, i * words) }, nil, nil
 answer = usual and usual(3 * i - 2, words, values[1], values[2])
 if not answer then
 answer, problem = full(3 * i - 2, values)
 end
 answers[i] = answer or problem
 end
-at = at + words
-end
 return answers
 end`;
 
 export const acquire = ['acquire', `local time = redis.call('TIME')
 local function usual(first, words, id, about)
-if words ~= 2 or STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
+if words ~= 2 or STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1], KEYS[first + 2]) > 0 then
 return nil
 end
 local token = string.format('%s%06d', time[1], time[2])
@@ -522,20 +523,28 @@ pass(lock, client)
 waiting = redis.call('ZCARD', lock.queue)
 return waiting >= tonumber(most) and not isNext(lock, waiting, terms) and 'full ' .. waiting or nil, waiting
 end
+local function recordsOf(lock, values)
+local fields = {}
+for i = 5, #values, 4 do
+fields[#fields + 1], fields[#fields + 2] = 'h:' .. values[i], 'x:' .. values[i]
+end
+return #fields > 0 and redis.call('HMGET', lock.hash, unpack(fields)) or {}
+end
 local function ask(first, values)
 local lock, problem = open(time, first, values[1])
 if problem then
 return nil, problem
 end
 expire(lock)
+lock.touched = not lock.state
 local client, waiting = string.match(values[1], '^[^:]+'), redis.call('ZCARD', lock.queue)
-local told, inQueue = {}, {}
+local told, inQueue, records = {}, {}, recordsOf(lock, values)
 for i = 1, #values, 4 do
 local id, about, most, ticket = values[i], values[i + 1], values[i + 2] or '', values[i + 3] or ''
 local name, terms, answer = id .. ':' .. about, readTerms(string.match(about, '^[^:]*')), nil
 local held, mark = lock.held, lock.mark
 if i > 1 then
-held, mark = unpack(redis.call('HMGET', lock.hash, 'h:' .. id, 'x:' .. id))
+held, mark = records[(i - 3) / 2], records[(i - 1) / 2]
 end
 if held then
 answer = describeHeld(lock, held)
@@ -556,7 +565,7 @@ if answer then
 lock.limit, lock.isMixed = limit, isMixed
 else
 inQueue[#told + 1] = {
-name = name, most = most, rank = waiting, limit = limit, isMixed = isMixed, ticket = enter(lock, client, name, ticket),
+name = name, most = most, rank = waiting + lock.gone, limit = limit, isMixed = isMixed, ticket = enter(lock, client, name, ticket),
 }
 waiting = waiting + 1
 end
@@ -568,8 +577,8 @@ if next(inQueue) then
 pass(lock, client)
 end
 for i, entry in pairs(inQueue) do
-local ticket, rank = entry.ticket, entry.rank
-if lock.moved or not ticket then
+local ticket, rank = not lock.left[entry.name] and entry.ticket, entry.rank - lock.gone
+if not ticket then
 local score = redis.call('ZSCORE', lock.queue, entry.name)
 ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
 end
@@ -642,6 +651,22 @@ renewLimit(lock, terms.limit)
 end
 return answer
 end
+local function finishServed(lock, names)
+if #names == 0 then
+return
+end
+local fields = {}
+for i, name in ipairs(names) do
+fields[i] = 'h:' .. string.match(name, '^[^:]+:%d+')
+end
+for i, value in ipairs(redis.call('HMGET', lock.hash, unpack(fields))) do
+if value then
+drop(lock, string.sub(fields[i], 3), value)
+end
+end
+inParts('ZREM', lock.queue, names)
+lock.touched = true
+end
 local function finish(first, values)
 local id, about, how = values[1], values[2] or '', values[3] or ''
 local client = how == 'force' and '' or string.match(id, '^[^:]+')
@@ -658,10 +683,7 @@ if how == 'force' then
 answer = force(lock, { id, unpack(values, 5) }, values[4] or '')
 else
 answer = finishOne(lock, id, about ~= '' and id .. ':' .. about, lock.held)
-for i = 5, #values do
-local other = string.match(values[i], '^[^:]+:%d+')
-finishOne(lock, other, values[i], redis.call('HGET', lock.hash, 'h:' .. other))
-end
+finishServed(lock, { unpack(values, 5) })
 if how == 'keep' and lock.held then
 keep(lock, id, lock.held, tonumber(values[4]))
 end

@@ -58,8 +58,8 @@ local function open(time, first, id)
     reached = {}, hasDeaf = false,
     -- Channel, text … to be sent at the end.
     messages = {},
-    -- This call has taken entries out of the queue, other than that of its caller; it may have left the queue empty.
-    moved = false, touched = false,
+    -- This call has put its caller into the queue; how many entries, and which, it has taken out by `leave`; it may have left the queue empty.
+    entered = false, gone = 0, left = {}, touched = false,
     -- The queue was not looked at to its end.
     more = false,
   }

@@ -32,7 +32,10 @@ local function leave(lock, names)
   if #names > 0 then
     flush(lock)
     inParts('ZREM', lock.queue, names)
-    lock.moved, lock.touched = true, true
+    for _, name in ipairs(names) do
+      lock.left[name] = true
+    end
+    lock.gone, lock.touched = lock.gone + #names, true
   end
 end
 

@@ -26,9 +26,15 @@ local function enter(lock, client, name, ticket)
     lock.last = math.max(lock.micros, score and score + 1 or 0)
     place = number(lock.last)
   end
-  -- The clients come first: if something else is kept under that key, nothing has been written yet.
-  markAlive(lock, client)
+  local isFirst = not lock.entered
+  if isFirst then
+    -- The clients come first: if something else is kept under that key, nothing has been written yet.
+    markAlive(lock, client)
+  end
   local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', place, name) == 1
-  keepQueue(lock)
+  if isFirst then
+    keepQueue(lock)
+    lock.entered = true
+  end
   return isNew and ticket == '' and place or nil
 end

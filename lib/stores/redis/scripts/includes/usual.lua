@@ -2,14 +2,13 @@
 -- KEYS[first], by how many words it has and the first two of them, or returns nil. The first locks that are usual have their `answers`
 -- then; if all are, these are the result.
 local count, answers = #KEYS / 3, {}
-local at = count > 1 and count or 0
+local words = #ARGV / count
 for i = 1, count do
-  local words = count > 1 and tonumber(ARGV[i]) or #ARGV
+  local at = (i - 1) * words
   answers[i] = usual(3 * i - 2, words, ARGV[at + 1], ARGV[at + 2])
   if not answers[i] then
     break
   end
-  at = at + words
 end
 if #answers == count then
   return count == 1 and answers[1] or answers
