@@ -16,9 +16,9 @@
 -- Errors OOM if memory is full and nothing could be passed on; FORMAT, PROTOCOL before any write
 local time = redis.call('TIME')
 
--- The lock is free. The same as below, in four calls.
+-- The lock is free, and nothing is left of it. The same as below, in four calls.
 local function usual(first, words, id, about)
-  if words ~= 2 or STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1]) > 0 then
+  if words ~= 2 or STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1], KEYS[first + 2]) > 0 then
     return nil
   end
   local token = string.format('%s%06d', time[1], time[2])
@@ -75,6 +75,8 @@ local function ask(first, values)
     return nil, problem
   end
   expire(lock)
+  -- A script that was stopped may have left clients of a free lock, without a time to live.
+  lock.touched = not lock.state
   local client, waiting = string.match(values[1], '^[^:]+'), redis.call('ZCARD', lock.queue)
   local told, inQueue, records = {}, {}, recordsOf(lock, values)
   for i = 1, #values, 4 do
