@@ -365,6 +365,15 @@ describe('the scripts of the native protocol', () => {
     for (const left of [queue, clients]) expect(left).toBeGreaterThanOrEqual(2 * TIMES.window - 1_000);
   });
 
+  test('rule 10: a lock that was waited for leaves no key when it is free', async () => {
+    const [holder, next] = await three();
+    await holder.acquire(1);
+    await next.acquire(1);
+    await holder.done(1);
+    await next.done(1, ':label');
+    expect(await redis.exists(...holder.keys)).toBe(0);
+  });
+
   test('rule 10: a lock that is never idle forgets the clients that are gone', async () => {
     const [holder, waiter, another] = await three();
     await holder.acquire(1);

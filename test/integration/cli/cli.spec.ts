@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { type LockOverview, type LockSnapshot } from 'nestjs-fair-lock';
 import { createFairLock } from 'nestjs-fair-lock/standalone';
 import { redisUrl, startRedisServer, uniquePrefix } from '../../support/redis.js';
-import { SOON } from '../../support/waiting.js';
+import { eventually, SOON } from '../../support/waiting.js';
 import { type Answer, HOST, Peers, runCli, spawnCli } from './cli-process.js';
 
 let prefix: string;
@@ -95,6 +95,16 @@ describe('inspect', () => {
     expect(out).toMatch(/^token {4}\d+$/m);
     expect(out).toMatch(new RegExp(`^1 +${HOST}/${waiter.pid}/Peer\\.wait +[\\d.]+ m?s$`, 'm'));
     expect(out).toMatch(/^2 /m);
+  });
+
+  test('says of a waiter whose process is stopped that it gives no sign of life', async () => {
+    await peer('order:1');
+    const waiter = await peer('?order:1');
+    const isSkipped = async () =>
+      /^1 .*no sign of life, skipped$/m.test((await cli('inspect', 'order:1')).out);
+    expect(await isSkipped()).toBe(false);
+    waiter.kill('SIGSTOP');
+    await eventually(isSkipped, SOON, 'the remark');
   });
 
   test('says of an unknown key that it is free, with the status 3', async () => {
