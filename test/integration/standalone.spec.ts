@@ -37,7 +37,7 @@ describe('createFairLock', () => {
     const section = one.withLock('a', async (lock) => {
       begun.resolve();
       await end.promise;
-      return lock.state;
+      return { state: lock.state, mustStop: lock.signal.aborted };
     });
     await begun.promise;
     const refused = expect(one.acquire('a')).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
@@ -45,8 +45,9 @@ describe('createFairLock', () => {
     const closed = one.close();
     await refused;
     const next = two.acquire('a');
+    await inLine(two, 1);
     end.resolve();
-    expect(await section).toBe('held');
+    expect(await section).toEqual({ state: 'held', mustStop: false });
     await within(closed, SOON, 'close()');
     await (await next).release();
   });
