@@ -1,4 +1,5 @@
-/** What the declarations of classes that Nest makes show of the inside: nothing. */
+/** What an application can import, and what the declarations of classes that Nest makes show of the inside: nothing. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
@@ -25,4 +26,12 @@ test('the service and the module have no constructor that takes classes of the i
     expect(declaration).toContain('export declare class FairLock');
     expect(declaration).not.toMatch(/constructor\(/);
   }
+});
+
+test('the package exports each folder of lib that has an index', () => {
+  const { exports } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { exports: object };
+  const entries = readdirSync(`${ROOT}lib`).filter((folder) => existsSync(`${ROOT}lib/${folder}/index.ts`));
+  expect(Object.keys(exports).sort()).toEqual(
+    ['.', './package.json', ...entries.map((entry) => `./${entry}`)].sort(),
+  );
 });

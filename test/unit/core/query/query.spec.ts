@@ -155,6 +155,18 @@ describe('query', () => {
     await flows;
   });
 
+  it('tells nothing of a cycle of two processes that the store does not show afterwards', async () => {
+    const processOf = (clientId: string, held: string, key: string): ProcessReport => ({
+      ...{ clientId, host: 'web-1', pid: 1, version: '1', eventLoopDelay: 0, truncated: false },
+      holds: [{ key: held, heldFor: 20, token: 1, state: 'held' }],
+      waits: [{ key, waitingFor: 9, id: `${clientId}:1`, inside: [held] }],
+    });
+    const self = processOf('here', 'a', 'b');
+    const askAll = () => Promise.resolve(answersOf([processOf('there', 'b', 'a')]));
+    const store = Object.assign(new RecordingStore(), { peers: { self, onQuestion: undefined, askAll } });
+    expect((await new Observer(store, () => self).query()).cycles).toEqual([]);
+  });
+
   it('finds no circle where a flow of this process has lost the lock that another waits for', async () => {
     const holding = deferred();
     const ended = deferred();
