@@ -220,7 +220,9 @@ export class Commands {
 function wordsOf(asks: readonly Ask[]): (string | number)[] {
   const { id, about, most, ticket } = asks[0]!;
   if (asks.length === 1 && most === Infinity && ticket === '') return [id, about];
-  return asks.flatMap((ask) => [ask.id, ask.about, ask.most === Infinity ? '' : ask.most, ask.ticket]);
+  const words: (string | number)[] = [];
+  for (const ask of asks) words.push(ask.id, ask.about, ask.most === Infinity ? '' : ask.most, ask.ticket);
+  return words;
 }
 
 function readAnswer(raw: unknown, sentAt: Instant): Reply | Usual {

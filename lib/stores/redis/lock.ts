@@ -65,7 +65,7 @@ const GRANTED_ANEW = 'Redis has ended the hold under which it had its turn';
  */
 export class Lock implements RequestOwner, TurnOwner, TimedTask {
   timerEntry: TimerEntry | undefined;
-  /** All that are not over, by sequence; those of which Redis told last stand behind. */
+  /** All that are not over, by sequence; if heartbeats name them in turn, those of which Redis told last stand behind. */
   readonly requests = new Map<number, Request>();
   private readonly holds = new Set<RedisHold>();
   private readonly answers = new Answers();
@@ -184,11 +184,8 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     for (const [i, request] of group.entries()) this.answeredOne(request, reply, reply.answers[i] ?? []);
   }
 
-  private answeredOne(
-    request: Request,
-    reply: Reply,
-    [what, first, second, ...more]: readonly string[],
-  ): void {
+  private answeredOne(request: Request, reply: Reply, answer: readonly string[]): void {
+    const [what, first, second] = answer;
     // What became of it since the command was sent counts more (rule 6). One that has ended has sent its `done`.
     if (request.state.is !== 'asking') return;
     switch (what) {
@@ -203,7 +200,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       case 'granted':
         return this.unlessOver(request);
       case 'busy':
-        return this.reject(request, 'timed out', readBlocker([], [first!, second!, ...more]));
+        return this.reject(request, 'timed out', readBlocker([], answer.slice(1)));
       case 'full':
         return this.reject(request, 'full');
     }
@@ -387,8 +384,8 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       this.plan();
       return Promise.resolve();
     }
-    // If others of this client wait, those that have asked meanwhile join the queue first: as their neighbours.
-    if (this.isAsking && this.waiting > 0) this.client.askNow(this);
+    // Those that have asked meanwhile join the queue first, as neighbours of each other and of those that wait. One alone may find the lock free.
+    if (this.isAsking && this.waiting + this.asking.size > 1) this.client.askNow(this);
     this.holds.delete(hold);
     const ending = { ...markOf(hold.head), served: hold.served.map(({ name }) => name) };
     // Redis counts from the grant, the holder from its turn.
@@ -668,6 +665,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   private told(request: Request, { token, sentAt }: Reply): void {
     request.told = token;
     request.toldAt = sentAt.monotonic;
+    if (this.waiting <= MOST_NAMED) return;
     this.requests.delete(request.sequence);
     this.requests.set(request.sequence, request);
   }

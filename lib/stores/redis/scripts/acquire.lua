@@ -119,12 +119,12 @@ local function ask(first, values)
   end
   for i, entry in pairs(inQueue) do
     -- The entries that have left were in front of it.
-    local ticket, rank = not lock.left[entry.name] and entry.ticket, entry.rank - lock.gone
-    if not ticket then
+    local isLeft, ticket, rank = lock.left[entry.name], entry.ticket, entry.rank - lock.gone
+    if not ticket and not isLeft then
       local score = redis.call('ZSCORE', lock.queue, entry.name)
       ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
     end
-    if not ticket then
+    if isLeft or not ticket then
       told[i] = 'granted'
     elseif entry.most == 'try' then
       redis.call('ZREM', lock.queue, entry.name)

@@ -577,12 +577,12 @@ if next(inQueue) then
 pass(lock, client)
 end
 for i, entry in pairs(inQueue) do
-local ticket, rank = not lock.left[entry.name] and entry.ticket, entry.rank - lock.gone
-if not ticket then
+local isLeft, ticket, rank = lock.left[entry.name], entry.ticket, entry.rank - lock.gone
+if not ticket and not isLeft then
 local score = redis.call('ZSCORE', lock.queue, entry.name)
 ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
 end
-if not ticket then
+if isLeft or not ticket then
 told[i] = 'granted'
 elseif entry.most == 'try' then
 redis.call('ZREM', lock.queue, entry.name)
