@@ -1,5 +1,6 @@
 import ts from 'typescript';
 import * as everything from 'nestjs-fair-lock';
+import { resolveOptions } from '../../lib/setup/option-resolution.js';
 import { ROOT, textOf } from './pages.js';
 
 const page = textOf('docs/configuration.md');
@@ -27,6 +28,28 @@ describe('docs/configuration.md', () => {
     expect(members).not.toHaveLength(0);
     expect(members.filter((member) => !page.includes(`\`${member}\``))).toEqual([]);
   });
+
+  test('tells the default that each option has', () => {
+    const defaults = {
+      ...resolveOptions({}),
+      ...resolveOptions({ store: 'redisson' }),
+      store: 'redis',
+      maxLease: undefined,
+    };
+    // `replicas` has none, `redis` depends on the environment, and `maxLease` on the lease.
+    const rows = Object.entries({ ...defaults, redis: undefined, replicas: undefined }).filter(
+      ([name, value]) => value !== undefined && page.includes(`| \`${name}\` | `),
+    );
+    expect(rows.length).toBeGreaterThan(14);
+    expect(rows.filter(([name, value]) => !page.includes(`| \`${name}\` | ${written(value)} |`))).toEqual([]);
+  });
+
+  const written = (value: unknown): string => {
+    if (typeof value === 'string') return `\`'${value}'\``;
+    return typeof value === 'number' && value < Infinity
+      ? value.toLocaleString('en-US')
+      : `\`${String(value)}\``;
+  };
 });
 
 test('docs/errors.md names every error with its code', () => {
