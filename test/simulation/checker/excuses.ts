@@ -27,6 +27,9 @@ const PATIENT = 1_000_000;
 /** So many leases of a dead waiter, one after the other, are too many to play. */
 const MANY_LEASES = 100_000;
 
+/** Faults that lose nothing: what they hold up is served as soon as a command has been sent again. */
+const GENTLE: ReadonlySet<FaultKind> = new Set(['delay', 'duplicate', 'script-flush']);
+
 /** What the fault log allows, and for how long. Whatever is not excused here is a violation. */
 export class Excuses {
   readonly breaks: ServerBreak[] = [];
@@ -233,7 +236,13 @@ export class Excuses {
     // Of a line longer than one call looks at, the next may be served by the first renewal of those before it.
     const parts = this.plan.smallLimits ? 100 : 0;
     const scheduling = 50 + 5 * this.plan.latency + this.protections.confirmation + this.unseen + parts;
-    if (this.kinds.size + this.plan.denied.length === 0) return scheduling;
+    if (this.plan.denied.length === 0) {
+      const harmful = [...this.kinds].filter((kind) => !GENTLE.has(kind));
+      const gentle = scheduling + 2 * this.longestDelay + this.longestSettling();
+      if (harmful.length === 0) return gentle;
+      // A message that is lost is found by the next heartbeat.
+      if (harmful.every((kind) => kind === 'mute')) return gentle + this.heartbeat;
+    }
     return (
       this.longestLease +
       this.longestWindow +
