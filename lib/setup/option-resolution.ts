@@ -170,10 +170,18 @@ const ONLY_FOR = {
   lockWatchdogTimeout: 'redisson',
 } as const;
 
+/** Of these, the ones that are set to protect locks. */
+const PROTECTS: readonly string[] = ['replicas', 'strict'];
+const NOTHING = ', so it would protect nothing';
+
 function refuseContradictions(options: ResolvedFairLockOptions, given: FairLockModuleOptions): void {
   for (const name of Object.keys(ONLY_FOR) as (keyof typeof ONLY_FOR)[]) {
     if (given[name] && options.store !== ONLY_FOR[name]) {
-      refuse(`The option ${name} is only for store: '${ONLY_FOR[name]}'; the store is '${options.store}'.`);
+      const { store } = options;
+      refuse(
+        `The option ${name} has no effect with store: '${store}'${PROTECTS.includes(name) ? NOTHING : ''}: remove it, or set ` +
+          `store: '${ONLY_FOR[name]}'.`,
+      );
     }
   }
   refuseSlowAnswers(options);
@@ -215,7 +223,9 @@ function refuseStrict(
   { strict, maxLease, watchdogTimeout }: ResolvedFairLockOptions,
   given: FairLockModuleOptions,
 ): void {
-  if (!strict && given.maxLease !== undefined) refuse('The option maxLease is only for strict: true.');
+  if (!strict && given.maxLease !== undefined) {
+    refuse(`The option maxLease has no effect without strict${NOTHING}: remove it, or set strict: true.`);
+  }
   if (strict && watchdogTimeout > maxLease) {
     refuse(
       `maxLease (${maxLease} ms) must not be below watchdogTimeout (${watchdogTimeout} ms): ` +

@@ -318,7 +318,7 @@ test.each(PLATFORMS)(
     expect(statuses).toEqual([400, 400, 400]);
     expect(warn.mock.calls.map(([line]) => line)).toEqual([
       expect.stringMatching(
-        /^A request to Misspelt\.get got 400, .* the key is misspelt: its route has <params\.id>\. .* found undefined at <params\.idd>\./,
+        /^A request to Misspelt\.get got 400, .* the key is misspelt: its route has <params\.id>\. .* found undefined at <params\.idd>: <params> is an object without it\. /,
       ),
       expect.stringMatching(
         /^A request to Misspelt\.all got 400, .* the key is misspelt: its route has no parameters\. /,

@@ -3,12 +3,13 @@ import type { Holds } from '../holds/holds.js';
 import { detached } from '../runtime/async-context.js';
 import { printAs } from '../runtime/printing.js';
 import { emit } from '../diagnostics/diagnostics.js';
-import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
+import { LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
 import type { FairLock } from '../holds/fair-lock.js';
 import { Candidate, type LeadOptions, type Leadership, type LeadershipParts } from './leadership.js';
 import { namedGrant, type ForceReleaseOptions } from './force-release.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
 import { requireKey, type LockKeys } from '../options/lock-keys.js';
+import { requireSection } from '../options/refusals.js';
 import type { LockOverview, LockQuery } from '../query/lock-overview.js';
 import type { LockSnapshot, StoreHealth } from '../port/lock-store.js';
 import type { Observer } from '../query/observer.js';
@@ -77,8 +78,7 @@ export class FairLockService {
     section: (lock: FairLock) => Promise<T> | T,
     options?: AcquireOptions,
   ): Promise<T> {
-    if (typeof section !== 'function')
-      throw new LockConfigurationError('withLock needs a function to run while the lock is held.');
+    requireSection(section, 'withLock', 'withLock(key, () => work())');
     const call = this.newCall(options);
     const lock = new LockHandle(call, await this.parts.acquirer.take(keys, call));
     let result: T;

@@ -1,12 +1,12 @@
 import type { Acquirer } from './acquirer.js';
-import { LockConfigurationError, LockShuttingDownError, sentenceOf } from '../errors/errors.js';
+import { LockShuttingDownError, sentenceOf } from '../errors/errors.js';
 import { withPage } from '../errors/pages.js';
 import { duration, printable, quote } from '../errors/text.js';
 import type { FairLock } from '../holds/fair-lock.js';
 import { currentScope, LockHandle, openLocks } from '../holds/lock-handle.js';
 import { checkOptions, type CheckedOptions, type EngineDefaults } from '../options/acquire-options.js';
 import { requireKey } from '../options/lock-keys.js';
-import { requireOptions } from '../options/refusals.js';
+import { requireOptions, requireSection } from '../options/refusals.js';
 import type { LockStore } from '../port/lock-store.js';
 import { follow, unfollow } from '../runtime/abort-relay.js';
 import { detached } from '../runtime/async-context.js';
@@ -82,9 +82,7 @@ export class Candidate implements Leadership, TimedTask {
     options: LeadOptions,
   ) {
     parts.store.encode(requireKey(key));
-    if (typeof section !== 'function') {
-      throw new LockConfigurationError('lead needs a function to run while this process is the leader.');
-    }
+    requireSection(section, 'lead', 'lead(key, (lock) => work(lock.signal))');
     this.options = checked(options, this.leaving.signal, parts.defaults);
     follow(parts.shutdown.begun, this);
     // Outside of the caller's flow: it lasts longer than the request or the hold in which it may begin.

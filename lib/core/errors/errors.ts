@@ -1,5 +1,4 @@
 import { FairLockError } from './fair-lock-error.js';
-import { withPage } from './pages.js';
 import { quote, shown } from './text.js';
 
 export { FairLockError, type FairLockErrorBody, type FairLockErrorCode } from './fair-lock-error.js';
@@ -25,14 +24,16 @@ export class LockLostError extends FairLockError {
   }
 }
 
-/** The call needs a held lock, but the lock was released, or this flow never held it. */
+/** The call needs a held lock, but the lock was released. */
 export class LockNotHeldError extends FairLockError {
   static readonly code = 'NOT_HELD';
   readonly code = LockNotHeldError.code;
   constructor(readonly key: string) {
     super({
       message: 'The lock is not held.',
-      details: `The lock ${quote(key)} is not held here: it was released, or never acquired in this flow.`,
+      details:
+        `The lock ${quote(key)} was released before this code ran, so the work here is unprotected: usually an \`await\` is missing in ` +
+        'the section.',
       page: 'troubleshooting-your-code#a-hold-used-after-its-end',
       status: 500,
     });
@@ -61,6 +62,7 @@ export class LockHolderChangedError extends FairLockError {
         `The lock ${quote(key)} was not released by force: the ${what} no longer holds it` +
         (presentToken === undefined ? ', the lock is free or shared' : `, the token ${presentToken} does`) +
         '. Inspect the lock before you try again.',
+      page: 'troubleshooting#a-lock-stays-held',
       status: 409,
     });
     this.token = typeof named === 'number' ? named : undefined;
@@ -79,6 +81,7 @@ export class LockDeadlockError extends FairLockError {
     super({
       message: 'Waiting for the lock here could deadlock.',
       details: `Waiting for the lock ${quote(key)} here could deadlock: ${why}`,
+      page: 'troubleshooting-your-code#a-wait-that-could-never-end',
       status: 500,
     });
   }
@@ -197,8 +200,7 @@ export class LockConfigurationError extends FairLockError {
   readonly code = LockConfigurationError.code;
   /** @param message a sentence without a key, if `details` names one and a client could read it */
   constructor(details: string, message?: string) {
-    const sentence = withPage(details, 'errors#codes');
-    super({ message: message ?? sentence, details: sentence, status: 500 });
+    super({ message: message ?? details, details, status: 500 });
   }
 }
 

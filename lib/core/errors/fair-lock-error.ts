@@ -39,7 +39,7 @@ interface ErrorFields {
   readonly message: string;
   /** For an operator. */
   readonly details: string;
-  /** The page that `details` leads to. Default: `errors#codes`. */
+  /** The page that `details` leads to; none where the sentence says all. */
   readonly page?: Page;
   /** Of HTTP. */
   readonly status: number;
@@ -72,10 +72,10 @@ export abstract class FairLockError extends Error {
   readonly retryAfter: number | undefined;
 
   /** @internal */
-  protected constructor({ message, details, page = 'errors#codes', status, retryAfter, cause }: ErrorFields) {
+  protected constructor({ message, details, page, status, retryAfter, cause }: ErrorFields) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
-    this.details = withPage(details, page);
+    this.details = page ? withPage(details, page) : details;
     this.status = this.statusCode = status;
     // A client can do nothing about a bug or a lost lock.
     this.expose = status !== 500;

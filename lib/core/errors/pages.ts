@@ -4,7 +4,7 @@ export type Page =
   | 'troubleshooting-your-code#a-value-that-makes-no-key'
   | 'troubleshooting-your-code#an-override-without-a-decorator'
   | 'troubleshooting-your-code#an-unhandled-rejection'
-  | 'errors#codes'
+  | 'troubleshooting-your-code#a-wait-that-could-never-end'
   | 'observability#the-board'
   | 'recipes/leader#what-the-log-says'
   | 'redis-setup#a-proxy-in-front'

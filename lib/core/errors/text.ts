@@ -52,6 +52,15 @@ export function duration(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
 }
 
+/** The kind of a value of a caller; never its contents, which may be private. */
+export function described(value: unknown): string {
+  if (value === undefined || value === null || typeof value === 'number') return String(value);
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
+  if (value === '') return 'an empty string';
+  if (value instanceof Promise) return 'a promise';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
 /** A wrong value as messages show it: on one line, without nested contents. */
 export function shown(value: unknown): string {
   try {

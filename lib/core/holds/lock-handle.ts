@@ -5,7 +5,7 @@ import { runInScope, scopeOfFlow } from '../runtime/async-context.js';
 import { printAs } from '../runtime/printing.js';
 import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
 import { refuseLazy } from './lazy-result.js';
-import { refuseValue } from '../options/refusals.js';
+import { requireSection } from '../options/refusals.js';
 import { LockNotHeldError, type LockLostError } from '../errors/errors.js';
 import type { FairLock } from './fair-lock.js';
 import type { CheckedOptions } from '../options/acquire-options.js';
@@ -122,7 +122,7 @@ export class LockHandle implements FairLock {
   }
 
   run<T>(code: () => T, where = 'The code of lock.run'): T {
-    if (typeof code !== 'function') refuseValue(where, 'a function', code);
+    requireSection(code, 'lock.run', 'lock.run(() => work())');
     const plain = !this.first.description && this.holds.length === 1;
     return refuseLazy(runInside(this.inside, plain ? code : () => this.runDescribed(code)), where);
   }

@@ -61,8 +61,9 @@ function partsOf(given: SharedKey): { readonly key: string; readonly own: Share 
 
 function refuseTwice(key: string): never {
   throw new LockConfigurationError(
-    `The lock key ${quote(key)} appears twice with different sharing options. List it once.`,
-    'A lock key appears twice with different sharing options. List it once.',
+    `The lock key ${quote(key)} appears twice with different sharing options, and a call holds it in one way only: list it once, with the ` +
+      'options you mean.',
+    'A lock key appears twice with different sharing options: list it once, with the options you mean.',
   );
 }
 

@@ -1,9 +1,24 @@
 import { LockConfigurationError } from '../errors/errors.js';
-import { shown } from '../errors/text.js';
+import { described, shown } from '../errors/text.js';
 
 /** @throws LockConfigurationError: `what` must be something other than what was given */
 export function refuseValue(what: string, expected: string, given: unknown): never {
   throw new LockConfigurationError(`${what} must be ${expected}; it is ${shown(given)}.`);
+}
+
+/**
+ * @param of what takes the section, for messages: `withLock`
+ * @param example how to write it
+ * @throws LockConfigurationError for a section that is not a function; a promise is work that has begun without the lock
+ */
+export function requireSection(section: unknown, of: string, example: string): void {
+  if (typeof section === 'function') return;
+  if (section instanceof Promise) section.catch(() => undefined); // its rejection has no other handler
+  const why =
+    section instanceof Promise
+      ? `${of} got a promise, whose work has begun without the lock`
+      : `${of} needs a function to run while the lock is held, but got ${described(section)}`;
+  throw new LockConfigurationError(`${why}: write ${example}.`);
 }
 
 /**

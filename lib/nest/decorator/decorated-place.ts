@@ -8,25 +8,42 @@ import { LockConfigurationError, LockKeyError } from '../../core/errors/errors.j
 export function nameOfPlace(
   target: object,
   property: string | symbol | undefined,
-  method: unknown,
+  descriptor: PropertyDescriptor | undefined,
   hasKey: boolean,
 ): string {
   refuseStandardDecorators(property);
-  const className = (typeof target === 'function' ? target : target.constructor).name;
-  // If the decorator is on a class, `property` is undefined.
-  const name = property === undefined ? className : `${className}.${String(property)}`;
-  if (typeof target === 'function' || typeof method !== 'function') {
-    throw new LockConfigurationError(
-      `@FairLocked on ${name}: only methods of instances can be locked, because Nest injects the lock; ` +
-        'classes, static methods, accessors and properties cannot.',
-    );
+  const name = nameOf(target, property);
+  const isLockable = typeof target !== 'function' && typeof descriptor?.value === 'function';
+  if (!isLockable) {
+    throw new LockConfigurationError(`@FairLocked on ${name}: ${whyNoMethod(target, property, descriptor)}.`);
   }
-  if (!hasKey && className === '') {
+  if (!hasKey && target.constructor.name === '') {
     throw new LockConfigurationError(
       `@FairLocked on the method ${String(property)} of a class without a name: give the lock a key.`,
     );
   }
   return name;
+}
+
+/** A member as messages name it, or its class if the decorator is on that. */
+export function nameOf(target: object, property: string | symbol | undefined): string {
+  const className = (typeof target === 'function' ? target : target.constructor).name;
+  return property === undefined ? className : `${className}.${String(property)}`;
+}
+
+/** Nest injects the lock into instances, and only a method is there when the class is defined. */
+function whyNoMethod(
+  target: object,
+  property: string | symbol | undefined,
+  descriptor: PropertyDescriptor | undefined,
+): string {
+  if (property === undefined)
+    return 'a class cannot be locked as a whole: decorate its methods, or lock the handlers of a controller with FairLockInterceptor';
+  const method = `write a method, \`async ${String(property)}() { … }\``;
+  if (typeof target === 'function')
+    return `a static member has no instance into which Nest could inject the lock: drop \`static\`, and call it on the instance`;
+  if (descriptor?.get ?? descriptor?.set) return `an accessor cannot wait for a lock: ${method}`;
+  return `a property has no function yet when its class is defined, so there is nothing to lock: ${method}`;
 }
 
 /** What makes a value undefined by accident, when a class is defined. */

@@ -4,7 +4,7 @@ import { requireOptions } from '../../core/options/refusals.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { shown } from '../../core/errors/text.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
-import { nameOfPlace, refuseUndefined } from './decorated-place.js';
+import { nameOf, nameOfPlace, refuseUndefined } from './decorated-place.js';
 import {
   type FairLockedOptions,
   type LockedDecorator,
@@ -54,6 +54,7 @@ export function FairLocked(
   ...given: [key?: LockedKey, options?: FairLockedOptions]
 ): LockedDecorator<WithoutKey, FairLockedOptions> {
   const [key, options] = given;
+  refuseBare(given);
   refuseOptions(options);
   const token = getFairLockToken(options?.name);
   const decorate = (
@@ -62,7 +63,7 @@ export function FairLocked(
     descriptor: PropertyDescriptor | undefined,
   ): void => {
     const method: unknown = descriptor?.value;
-    const where = nameOfPlace(target, property, method, given.length > 0);
+    const where = nameOfPlace(target, property, descriptor, given.length > 0);
     refuseUndefined(
       given,
       `@FairLocked on ${where}`,
@@ -79,13 +80,21 @@ export function FairLocked(
 }
 
 /** Without its parentheses, `@FairLocked` gets the class and the name of the method here, and would leave the method as it is. */
+function refuseBare(given: readonly unknown[]): void {
+  if (given.length < 3) return;
+  const [target, property] = given as [object, string | symbol];
+  throw new LockConfigurationError(
+    `@FairLocked stands without parentheses on ${nameOf(target, property)}, so it would lock nothing: write @FairLocked().`,
+  );
+}
+
 function refuseOptions(options: unknown): void {
   if (options === undefined) return;
   if (typeof options === 'object' && options !== null) {
     return requireOptions(options, [...COMMON_OPTIONS, 'onTimeout', 'name', 'returns'], '@FairLocked');
   }
   throw new LockConfigurationError(
-    `The options of @FairLocked must be an object; they are ${shown(options)}. Write @FairLocked(), with parentheses, or ` +
+    `The options of @FairLocked must be an object; they are ${shown(options)}. Write ` +
       `@FairLocked('order:<0>', { waitTime: 5_000 }).`,
   );
 }

@@ -1,4 +1,5 @@
 import { LockKeyError } from '../../core/errors/errors.js';
+import { described } from '../../core/errors/text.js';
 
 /** The values that a placeholder may stand for: their text is the same in every process. */
 export type KeyValue = string | number | bigint | boolean;
@@ -9,6 +10,8 @@ export interface TemplateRoot {
   readonly firstStep: RegExp;
   /** The form of a placeholder, for messages. */
   readonly form: string;
+  /** The decorator with a key and options, for messages. */
+  readonly example: string;
   /** A placeholder as the paths of routes have it, whose name is the first group; undefined where these have no meaning. */
   readonly ofRoutes?: RegExp;
 }
@@ -17,12 +20,14 @@ export interface TemplateRoot {
 export const METHOD_ARGUMENTS: TemplateRoot = {
   firstStep: /^(?:0|[1-9]\d*)$/,
   form: '<index> or <index.property>, as in <0> or <0.id>',
+  example: "@FairLocked('order:<0>', { waitTime: 5_000 })",
 };
 
 /** An HTTP request: `<params.id>`, `<headers.x-tenant>`. */
 export const HTTP_REQUEST: TemplateRoot = {
   firstStep: /^[A-Za-z_$][\w$]*$/,
   form: '<property.property>, as in <params.id>',
+  example: "FairLockInterceptor.for('cart:<params.id>', { waitTime: 5_000 })",
   ofRoutes: /(?:^|:):([A-Za-z_]\w*)/,
 };
 
@@ -60,7 +65,10 @@ export function parseKeyTemplates(
   if (typeof templates === 'string') return parseKeyTemplate(templates, root, place);
   const list: readonly unknown[] = Array.isArray(templates) ? templates : [];
   if (list.length === 0) {
-    refuseTemplate(`The lock key of ${place.name} must be a string or a non-empty list of strings.`);
+    refuseTemplate(
+      `The first argument is the lock key of ${place.name}, but it is ${described(templates)}: write a string, a list of strings, or a ` +
+        `function, as in ${root.example}.`,
+    );
   }
   const keys = list.map((template) => parseKeyTemplate(template, root, place));
   return (rootValue) => keys.map((key) => key(rootValue));
@@ -76,8 +84,8 @@ export function checkMadeKeys(made: unknown, place: KeyPlace): string | readonly
   if (Array.isArray(made) && made.length > 0 && made.every(isKey)) return made;
   if (made instanceof Promise) made.catch(() => undefined); // its rejection has no other handler
   throw unusable(
-    `The key function of ${place.name} returned ${describe(made)}. A key function returns a non-empty string, or a non-empty list of them.`,
-    `its key function returned ${describe(made)}`,
+    `The key function of ${place.name} returned ${described(made)}. A key function returns a non-empty string, or a non-empty list of them.`,
+    `its key function returned ${described(made)}`,
     place,
   );
 }
@@ -104,7 +112,9 @@ function parseKeyTemplate(
   place: KeyPlace,
 ): (rootValue: unknown) => string {
   if (typeof template !== 'string') {
-    refuseTemplate(`The lock key of ${place.name} is ${describe(template)}; it must be a string.`);
+    refuseTemplate(
+      `A lock key in the list of ${place.name} is ${described(template)}: write each as a string, as in ['account:<0>', 'account:<1>'].`,
+    );
   }
   const named = `The lock key ${JSON.stringify(template)} of ${place.name}`;
   if (template === '') refuseTemplate(`${named} is empty.`);
@@ -164,16 +174,44 @@ function parsePlaceholder(text: string, root: TemplateRoot, named: string): Plac
 
 function readValue({ text, path }: Placeholder, root: unknown, named: string, place: KeyPlace): string {
   let value = root;
-  for (const step of path) {
-    if (value === undefined || value === null) break;
-    value = (value as Record<string, unknown>)[step];
+  let owner: unknown;
+  let steps = 0;
+  while (steps < path.length && value !== undefined && value !== null) {
+    owner = value;
+    value = (owner as Record<string, unknown>)[path[steps] ?? ''];
+    steps += 1;
   }
   if (isKeyValue(value)) return String(value);
+  const advice =
+    value === undefined || value === null
+      ? `: ${whatWasPassed(value, owner, path, steps)}. Pass a value, or correct the key: all calls without one would share a lock`
+      : adviseOn(value, text);
   throw unusable(
-    `${named} found ${describe(value)} at <${text}>. A key can contain only strings, finite numbers, bigints and booleans.`,
-    `<${text}> is ${describe(value)}`,
+    `${named} found ${described(value)} at <${text}>${advice}.`,
+    `<${text}> is ${described(value)}`,
     place,
   );
+}
+
+/** @param owner of which `value` is a property, `steps` steps along the path */
+function whatWasPassed(
+  value: undefined | null,
+  owner: unknown,
+  path: readonly string[],
+  steps: number,
+): string {
+  const way = (steps: number): string => `<${path.slice(0, steps).join('.')}>`;
+  if (steps < path.length) return `${way(steps)} is ${value}`;
+  if (steps > 1)
+    return `${way(steps - 1)} is ${described(owner)} ${value === null ? 'in which it is null' : 'without it'}`;
+  return `the caller passed ${value === null ? 'null' : 'nothing'} there`;
+}
+
+function adviseOn(value: unknown, text: string): string {
+  if (typeof value === 'number') return ', which identifies nothing: pass a finite number';
+  const why = ', whose text does not identify it: ';
+  if (value instanceof Promise) return `${why}await it before the call`;
+  return `${why}name a property, as in <${text}.id>, or make the key with a function`;
 }
 
 /** @param why for the client, without names of the application */
@@ -206,13 +244,4 @@ function isKey(made: unknown): made is string {
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
-}
-
-/** The kind of a rejected value; never its contents, which may be private. */
-function describe(value: unknown): string {
-  if (value === undefined || value === null || typeof value === 'number') return String(value);
-  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array';
-  if (value === '') return 'an empty string';
-  if (value instanceof Promise) return 'a promise';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

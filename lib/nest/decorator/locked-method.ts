@@ -3,6 +3,7 @@ import { EMPTY, isObservable, type Observable } from 'rxjs';
 import { type AcquireOptions, checkOptionsOf, SKIPS } from '../../core/options/acquire-options.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../../core/errors/errors.js';
+import { shown } from '../../core/errors/text.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
@@ -20,8 +21,8 @@ import {
 import { lockIteration } from './locked-iteration.js';
 import { lockObservable } from './locked-observable.js';
 import { type OpenStream, openStream } from './locked-stream.js';
-import { isAsyncGeneratorFunction, methodKind, type MethodKind } from './method-kind.js';
-import { isAsyncIterable, whyUnread } from './unread-result.js';
+import { isAsyncGeneratorFunction, methodKind, type MethodKind, nameOfKind } from './method-kind.js';
+import { isAsyncIterable, nameOfResult, whyUnread } from './unread-result.js';
 
 /** Any function, as its wrapper calls it. */
 export type Callable = (this: unknown, ...args: unknown[]) => unknown;
@@ -71,7 +72,7 @@ export class LockedMethod {
   ) {
     if (onTimeout !== undefined && onTimeout !== 'skip' && typeof onTimeout !== 'function') {
       throw new LockConfigurationError(
-        `@FairLocked on ${this.where}: onTimeout must be 'skip' or a function.`,
+        `@FairLocked on ${this.where}: onTimeout is ${shown(onTimeout)}; write 'skip' to return undefined, or a function to call instead.`,
       );
     }
     this.method = method as Callable;
@@ -171,14 +172,14 @@ export class LockedMethod {
   /** Passes on a result, unless its caller would read it after the release. */
   private read(result: unknown, promised = false): unknown {
     const unread = whyUnread(result, promised);
-    if (unread !== undefined) this.refuseResult(unread);
-    return result;
+    if (unread === undefined) return result;
+    throw new LockConfigurationError(`@FairLocked on ${this.where}: the method returned ${unread}.`);
   }
 
   private observable(self: unknown, args: unknown[]): Observable<unknown> {
     const call = (method: Callable): Observable<unknown> => {
       const result = Reflect.apply(method, self, args);
-      return isObservable(result) ? result : this.refuseResult('it is not an Observable', result);
+      return isObservable(result) ? result : this.refuseResult(result, method);
     };
     return lockObservable(
       this.opener(self, args),
@@ -193,7 +194,7 @@ export class LockedMethod {
   private iterable(self: unknown, args: unknown[]): AsyncGenerator<unknown, unknown, unknown> {
     const call = (method: Callable): AsyncIterable<unknown, unknown, unknown> => {
       const result = Reflect.apply(method, self, args);
-      return isAsyncIterable(result) ? result : this.refuseResult('it is not an AsyncIterable', result);
+      return isAsyncIterable(result) ? result : this.refuseResult(result, method);
     };
     return lockIteration(
       this.opener(self, args),
@@ -231,10 +232,17 @@ export class LockedMethod {
     throw new LockConfigurationError(`${this.where} is locked by @FairLocked, but was called ${why}`);
   }
 
-  private refuseResult(why: string, result?: unknown): never {
+  /** @throws LockConfigurationError for what is not of the kind that is locked */
+  private refuseResult(result: unknown, method: Callable): never {
     if (result instanceof Promise) result.catch(() => undefined); // its rejection has no other handler
+    const kind = nameOfKind(this.kind);
+    const [who, remedy] =
+      method === this.method
+        ? ['the method', `return ${kind}, or correct \`returns\` or the type`]
+        : ['onTimeout', `return ${kind} from it, or write onTimeout: 'skip'`];
     throw new LockConfigurationError(
-      `@FairLocked on ${this.where}: the method returned something that cannot be locked: ${why}.`,
+      `@FairLocked on ${this.where}: ${who} returned ${nameOfResult(result)}, although the method is locked as ${kind} (by \`returns\`, ` +
+        `or by its type): ${remedy}.`,
     );
   }
 }

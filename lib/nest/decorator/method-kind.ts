@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { LockConfigurationError } from '../../core/errors/errors.js';
+import { shown } from '../../core/errors/text.js';
 
 /** How long a method runs: until its promise settles, its Observable ends, or its iteration does. */
 export type MethodKind = 'promise' | 'observable' | 'iterable';
@@ -23,6 +24,11 @@ export function methodKind(
   where: string,
 ): MethodKind {
   const seen = kindOfMethod(target, property, method);
+  if ((method as object).constructor === GeneratorFunction) {
+    throw new LockConfigurationError(
+      `@FairLocked on ${where}: the method is a synchronous generator, which cannot wait for a lock: write \`async *${String(property)}()\`.`,
+    );
+  }
   if (seen === 'synchronous') {
     throw new LockConfigurationError(
       `@FairLocked on ${where}: the method is synchronous, but waiting for a lock takes time. Make it return a promise.`,
@@ -30,7 +36,7 @@ export function methodKind(
   }
   if (declared !== undefined && !Object.hasOwn(NAMES, declared)) {
     throw new LockConfigurationError(
-      `@FairLocked on ${where}: returns must be 'promise', 'observable' or 'iterable'.`,
+      `@FairLocked on ${where}: returns is ${shown(declared)}; write 'observable' or 'iterable', or remove it for a method that returns a promise.`,
     );
   }
   // Compiled for a language without async generators, such a method is a plain function, and its written type may be noted as the
@@ -39,7 +45,8 @@ export function methodKind(
     declared === 'iterable' && kindOfFunction(method) === undefined && seen === 'promise';
   if (declared !== undefined && seen !== undefined && declared !== seen && !mayBeGenerator) {
     throw new LockConfigurationError(
-      `@FairLocked on ${where}: the options say returns: '${declared}', but the method returns ${NAMES[seen]}.`,
+      `@FairLocked on ${where}: the options say returns: '${declared}', but the method returns ${NAMES[seen]}, so the lock would end at the ` +
+        `wrong moment: remove \`returns\`, or make the method return ${NAMES[declared]}.`,
     );
   }
   return declared ?? seen ?? 'promise';
@@ -50,6 +57,11 @@ const NAMES: { readonly [Kind in MethodKind]: string } = {
   observable: 'an Observable',
   iterable: 'an async generator',
 };
+
+/** What a method of this kind returns, for messages. */
+export function nameOfKind(kind: MethodKind): string {
+  return NAMES[kind];
+}
 
 /** Undefined where neither the kind of the function nor its written return type shows it. */
 function kindOfMethod(

@@ -1,21 +1,29 @@
 import { Readable } from 'node:stream';
 import { StreamableFile } from '@nestjs/common';
-import { lazyKind } from '../../core/holds/lazy-result.js';
+import { described } from '../../core/errors/text.js';
+import { lazyKind, type LazyKind } from '../../core/holds/lazy-result.js';
 
 /** The option of a decorator that fits such a result. */
 const DECLARABLE = { observable: 'observable', 'async generator': 'iterable' } as const;
 
+const NAMES: { readonly [Kind in LazyKind]: string } = {
+  observable: 'an Observable',
+  'async generator': 'an async generator',
+  generator: 'a generator',
+  stream: 'a stream',
+};
+
 const STREAM =
-  'it is a stream, which would be read after the lock was released. Read it inside the method, for example with buffer() from ' +
+  'a stream, which would be read after the lock was released. Read it inside the method, for example with buffer() from ' +
   "node:stream/consumers; or lock the route with a FairLockInterceptor and until: 'response'; or, if only creating the stream " +
   'needs the lock, create it in withLock(), and return it from there in an object';
 
 const GENERATOR =
-  'it is a generator, which would run after the lock was released. Iterate it inside the method, as in [...generator]';
+  'a generator, which would run after the lock was released: iterate it inside the method, as in [...generator]';
 
 /**
- * Why a method that promises this result cannot be locked as such: the result is a stream that its caller reads later, when the lock
- * has been released. Undefined for every other result.
+ * What a method returned that promises a result, if that is a stream which its caller reads later, when the lock has been released; and
+ * what to write instead. Undefined for every other result.
  *
  * @param promised whether the method itself returned a promise of it
  */
@@ -24,8 +32,14 @@ export function whyUnread(result: unknown, promised: boolean): string | undefine
   if (kind === 'generator') return GENERATOR;
   if (kind === 'stream' || isUnreadFile(result)) return STREAM;
   if (kind === undefined) return undefined;
-  const how = promised ? 'return it from a method that is not async, and ' : '';
-  return `${how}declare { returns: '${DECLARABLE[kind]}' }, otherwise the lock would be released before the stream begins`;
+  const [what, how] = promised ? [`a promise of ${NAMES[kind]}`, 'drop `async`, and '] : [NAMES[kind], ''];
+  return `${what}, which works only after the lock is released: ${how}write @FairLocked(key, { returns: '${DECLARABLE[kind]}' })`;
+}
+
+/** What a method returned, for messages. */
+export function nameOfResult(result: unknown): string {
+  const kind = lazyKind(result);
+  return kind === undefined ? described(result) : NAMES[kind];
 }
 
 /** A file that reads from a stream. That of a buffer has its whole content from the start: its stream has nothing to read it by. */

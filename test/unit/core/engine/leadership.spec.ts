@@ -143,10 +143,7 @@ describe('lead', () => {
   });
 
   it.each([
-    [
-      { waitTime: 5 },
-      /^Unknown lead option 'waitTime': a leader waits and holds .* are: label, group\. See /,
-    ],
+    [{ waitTime: 5 }, /^Unknown lead option 'waitTime': a leader waits and holds .* are: label, group\.$/],
     [{ holdAtLeast: 5 }, /^Unknown lead option 'holdAtLeast'/],
     [{ lable: 'x' }, /^Unknown lead option 'lable'/],
     [{ label: 5 }, /^The lock option label must be a string; it is 5\./],
@@ -163,7 +160,12 @@ describe('lead', () => {
     for (const key of [undefined, ['k', 'l']]) {
       expect(() => lead(key as unknown as string, untilTold)).toThrow(LockKeyError);
     }
-    expect(() => lead('k', undefined as never)).toThrow(/^lead needs a function to run while/);
+    expect(() => lead('k', undefined as never)).toThrow(
+      'lead needs a function to run while the lock is held, but got undefined: write lead(key, (lock) => work(lock.signal)).',
+    );
+    expect(() => lead('k', Promise.resolve() as never)).toThrow(
+      /^lead got a promise, whose work has begun without the lock: /,
+    );
     expect(b.store.log).toEqual([]);
   });
 });

@@ -111,13 +111,31 @@ test.each(DONE)('%s may be the result', async (_, result) => {
   expect(got.every((each) => each === result)).toBe(true);
 });
 
-test.each([undefined, null, 'x', {}, Promise.resolve()])(
-  'what lock.run cannot call (%p) is refused',
-  async (code) => {
-    await using lock = await locks.acquire('k');
-    expect(() => lock.run(code as never)).toThrow('The code of lock.run must be a function; it is ');
-  },
-);
+test.each([
+  [undefined, 'undefined'],
+  [null, 'null'],
+  ['x', 'a string'],
+  [{}, 'an object'],
+])('what a hold cannot run (%p) is refused', async (code, named) => {
+  const needs = (of: string) =>
+    `${of} needs a function to run while the lock is held, but got ${named}: write ${of}(`;
+  await expect(locks.withLock('k', code as never)).rejects.toThrow(needs('withLock'));
+  await using lock = await locks.acquire('k');
+  expect(() => lock.run(code as never)).toThrow(needs('lock.run'));
+});
+
+test('a promise in place of a section is refused, because its work has begun without the lock', async () => {
+  // Jest fails the test for a rejection without a handler.
+  const failing = (): never => Promise.reject(new Error('it failed')) as never;
+  await expect(locks.withLock('k', failing())).rejects.toThrow(
+    'withLock got a promise, whose work has begun without the lock: write withLock(key, () => work()).',
+  );
+  await using lock = await locks.acquire('k');
+  expect(() => lock.run(failing())).toThrow(
+    'lock.run got a promise, whose work has begun without the lock: write lock.run(() => work()).',
+  );
+  await new Promise(setImmediate);
+});
 
 test('a query that begins when it is awaited runs inside', async () => {
   const query = {

@@ -116,7 +116,9 @@ describe('a nested request of the same flow', () => {
       const error = await rejection(b.service.acquire('order:42', { reentrant: false }));
       expect(error).toBeInstanceOf(LockDeadlockError);
       expect(error.details).toContain('"order:42"');
-      expect(error.details).toContain('wait for itself');
+      expect(error.details).toContain(
+        'it would wait for itself. Remove reentrant: false, or call it after the outer section has ended.',
+      );
       await b.service.withLock('order:43', () => undefined, { reentrant: false });
     });
   });

@@ -119,9 +119,7 @@ describe('a call that cannot work', () => {
     ]) {
       const error = await rejection(ask());
       expect(error).toBeInstanceOf(LockConfigurationError);
-      expect(error.message).toMatch(
-        /^Unknown lock option 'wait'\. The options are: waitTime, .*, group\. See \S+$/,
-      );
+      expect(error.message).toMatch(/^Unknown lock option 'wait'\. The options are: waitTime, .*, group\.$/);
     }
     expect(b.store.acquires).toBe(0);
   });

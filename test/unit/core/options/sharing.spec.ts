@@ -53,7 +53,8 @@ describe('permits, weight and mode', () => {
   });
 
   it('are refused if one key is shared in two ways', async () => {
-    const twice = /^The lock key "k" appears twice with different sharing options\. List it once\./;
+    const twice =
+      /^The lock key "k" appears twice with different sharing options, and a call holds it in one way only: list it once, with the options you mean\.$/;
     expect(await refusal({}, ['k', { key: 'k', permits: 2 }])).toMatch(twice);
     expect(
       await refusal({}, [
@@ -76,7 +77,7 @@ describe('permits, weight and mode', () => {
 
   it('are refused by a store that serves one holder at a time', async () => {
     Object.assign(b.store, { noSharing: 'One holder at a time.' });
-    const sentence = /^One holder at a time\. See /;
+    const sentence = /^One holder at a time\.$/;
     expect(await refusal({ permits: 2 })).toMatch(sentence);
     expect(await refusal({}, ['a', { key: 'b', mode: 'read' }])).toMatch(sentence);
   });

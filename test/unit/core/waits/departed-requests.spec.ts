@@ -39,8 +39,7 @@ describe('a request whose client disconnects', () => {
     expect(error).toMatchObject({
       message: 'The client went away while its request waited for the lock.',
       details:
-        'The client went away while its request waited for the lock "k". The request has left the queue. ' +
-        'See nestjs-fair-lock/docs/errors.md#codes.',
+        'The client went away while its request waited for the lock "k". The request has left the queue.',
       cause: new ClientGoneError(),
     });
     expect(await b.store.waiting('k')).toBe(1);

@@ -198,7 +198,6 @@ describe('@FairLocked', () => {
     });
 
     test('on a static method, an accessor or a property', () => {
-      const sentence = /only methods of instances can be locked/;
       refused(
         () => {
           class Orders {
@@ -207,7 +206,8 @@ describe('@FairLocked', () => {
           return Orders;
         },
         LockConfigurationError,
-        sentence,
+        '@FairLocked on Orders.pay: a static member has no instance into which Nest could inject the lock: drop `static`, and call it on the ' +
+          'instance.',
       );
       refused(
         () => {
@@ -219,12 +219,13 @@ describe('@FairLocked', () => {
           return Orders;
         },
         LockConfigurationError,
-        sentence,
+        '@FairLocked on Orders.pay: an accessor cannot wait for a lock: write a method, `async pay() { … }`.',
       );
       refused(
-        () => Locked('x')(class {}.prototype, 'pay', undefined as never),
+        () => Locked('x')(class Orders {}.prototype, 'pay', undefined as never),
         LockConfigurationError,
-        sentence,
+        '@FairLocked on Orders.pay: a property has no function yet when its class is defined, so there is nothing to lock: write a method, ' +
+          '`async pay() { … }`.',
       );
     });
 
@@ -236,9 +237,15 @@ describe('@FairLocked', () => {
         }
         bare(Service.prototype, name, Object.getOwnPropertyDescriptor(Service.prototype, name)!);
       };
-      const sentence = "they are 'pay'. Write @FairLocked(), with parentheses";
-      refused(() => decorate('pay'), LockConfigurationError, sentence);
-      refused(() => decorate(Symbol('pay')), LockConfigurationError, 'must be an object');
+      const sentence = (name: string) =>
+        `@FairLocked stands without parentheses on Service.${name}, so it would lock nothing: write @FairLocked().`;
+      refused(() => decorate('pay'), LockConfigurationError, sentence('pay'));
+      refused(() => decorate(Symbol('pay')), LockConfigurationError, sentence('Symbol(pay)'));
+      refused(
+        () => Locked('order', 'pay' as never),
+        LockConfigurationError,
+        "they are 'pay'. Write @FairLocked('order:<0>'",
+      );
       refused(() => Locked('order', 5_000 as never), LockConfigurationError, 'must be an object');
     });
 
@@ -267,7 +274,7 @@ describe('@FairLocked', () => {
           return Orders;
         },
         LockConfigurationError,
-        /^@FairLocked on Orders: only methods of instances can be locked/,
+        /^@FairLocked on Orders: a class cannot be locked as a whole: decorate its methods, /,
       );
     });
 
@@ -297,22 +304,44 @@ describe('@FairLocked', () => {
           }
           return Orders;
         },
-        () => {
-          class Orders {
-            @Locked('x') *pay() {
-              yield 1;
-            }
-          }
-          return Orders;
-        },
       ]) {
         refused(define, LockConfigurationError, '@FairLocked on Orders.pay: the method is synchronous');
       }
     });
 
+    test('on a synchronous generator', () => {
+      refused(
+        () => {
+          class Orders {
+            @Locked('x') *items() {
+              yield 1;
+            }
+          }
+          return Orders;
+        },
+        LockConfigurationError,
+        '@FairLocked on Orders.items: the method is a synchronous generator, which cannot wait for a lock: write `async *items()`.',
+      );
+    });
+
+    test('with its options in the place of the key', () => {
+      refused(
+        () => Locked({ waitTime: 5_000 })(class Orders {}.prototype, 'pay', { value: async () => {} }),
+        LockKeyError,
+        'The first argument is the lock key of Orders.pay, but it is an object: write a string, a list of strings, or a function, as in ' +
+          "@FairLocked('order:<0>', { waitTime: 5_000 }).",
+      );
+    });
+
     test.each([
-      [{ onTimeout: 'retry' }, "onTimeout must be 'skip' or a function."],
-      [{ returns: 'stream' }, "returns must be 'promise', 'observable' or 'iterable'."],
+      [
+        { onTimeout: 'ignore' },
+        "onTimeout is 'ignore'; write 'skip' to return undefined, or a function to call instead.",
+      ],
+      [
+        { returns: 'stream' },
+        "returns is 'stream'; write 'observable' or 'iterable', or remove it for a method that returns a promise.",
+      ],
     ])('for the options %p', (options, sentence) => {
       const descriptor = { value: () => undefined };
       class Orders {}
@@ -332,7 +361,8 @@ describe('@FairLocked', () => {
           return Orders;
         },
         LockConfigurationError,
-        "the options say returns: 'observable', but the method returns a promise.",
+        "the options say returns: 'observable', but the method returns a promise, so the lock would end at the wrong moment: remove `returns`, or make the " +
+          'method return an Observable.',
       );
       refused(
         () => {
@@ -342,7 +372,7 @@ describe('@FairLocked', () => {
           return Orders;
         },
         LockConfigurationError,
-        'but the method returns an async generator.',
+        'but the method returns an async generator, so the lock would end at the wrong moment: remove `returns`, or',
       );
     });
   });

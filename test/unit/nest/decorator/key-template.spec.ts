@@ -23,6 +23,10 @@ function detailsOf(call: () => unknown): string {
 const ofArguments = (template: string | string[], ...args: unknown[]) =>
   parseKeyTemplates(template, METHOD_ARGUMENTS, PLACE)(args);
 
+const WITHOUT_VALUE = 'Pass a value, or correct the key: all calls without one would share a lock.';
+const NAME_A_PROPERTY =
+  ', whose text does not identify it: name a property, as in <0.id>, or make the key with a function.';
+
 describe('a key template', () => {
   test.each([
     ['order', [], 'order'],
@@ -53,32 +57,39 @@ describe('a key template', () => {
   });
 
   test.each([
-    [undefined, 'undefined'],
-    [null, 'null'],
-    [NaN, 'NaN'],
-    [Infinity, 'Infinity'],
-    [{ secret: 'p4ss' }, 'an object'],
-    [[1], 'an array'],
-    [Symbol('s'), 'a symbol'],
-    [() => 1, 'a function'],
-    [new Date(0), 'an object'],
-    [Promise.resolve('x'), 'a promise'],
-  ])('never takes %p into a key', (value, named) => {
+    [undefined, 'undefined', `: the caller passed nothing there. ${WITHOUT_VALUE}`],
+    [null, 'null', `: the caller passed null there. ${WITHOUT_VALUE}`],
+    [NaN, 'NaN', ', which identifies nothing: pass a finite number.'],
+    [Infinity, 'Infinity', ', which identifies nothing: pass a finite number.'],
+    [{ secret: 'p4ss' }, 'an object', NAME_A_PROPERTY],
+    [[1], 'an array', NAME_A_PROPERTY],
+    [Symbol('s'), 'a symbol', NAME_A_PROPERTY],
+    [() => 1, 'a function', NAME_A_PROPERTY],
+    [new Date(0), 'an object', NAME_A_PROPERTY],
+    [Promise.resolve('x'), 'a promise', ', whose text does not identify it: await it before the call.'],
+  ])('never takes %p into a key', (value, named, advice) => {
     expect(() => ofArguments('order:<0>', value)).toThrow(LockKeyError);
     expect(detailsOf(() => ofArguments('order:<0>', value))).toBe(
-      `The lock key "order:<0>" of OrdersService.pay found ${named} at <0>. ` +
-        'A key can contain only strings, finite numbers, bigints and booleans. ' +
+      `The lock key "order:<0>" of OrdersService.pay found ${named} at <0>${advice} ` +
         'See nestjs-fair-lock/docs/troubleshooting-your-code.md#a-value-that-makes-no-key.',
     );
   });
 
   test('a missing argument, or a way that ends early, is undefined', () => {
-    expect(detailsOf(() => ofArguments('<0>'))).toContain('found undefined at <0>');
-    expect(detailsOf(() => ofArguments('<0.customer.id>', {}))).toContain(
-      'found undefined at <0.customer.id>',
+    const found = (template: string, ...args: unknown[]) => detailsOf(() => ofArguments(template, ...args));
+    expect(found('<0>')).toContain(
+      `found undefined at <0>: the caller passed nothing there. ${WITHOUT_VALUE}`,
     );
-    expect(detailsOf(() => ofArguments('<0.customer.id>', { customer: null }))).toContain(
-      'found null at <0.customer.id>',
+    expect(found('<0.id>')).toContain('found undefined at <0.id>: <0> is undefined. ');
+    expect(found('<0.id>', {})).toContain('found undefined at <0.id>: <0> is an object without it. ');
+    expect(found('<0.id>', { id: null })).toContain(
+      'found null at <0.id>: <0> is an object in which it is null. ',
+    );
+    expect(found('<0.customer.id>', {})).toContain(
+      'found undefined at <0.customer.id>: <0.customer> is undefined. ',
+    );
+    expect(found('<0.customer.id>', { customer: null })).toContain(
+      'found null at <0.customer.id>: <0.customer> is null. ',
     );
   });
 
@@ -102,10 +113,18 @@ describe('a key template', () => {
   test('an index in a template of a request, and what is no template, are refused', () => {
     const parse = (templates: unknown) => parseKeyTemplates(templates as string, HTTP_REQUEST, PLACE);
     expect(() => parse('<0>')).toThrow('as in <params.id>');
-    expect(() => parse([42])).toThrow('The lock key of OrdersService.pay is 42; it must be a string.');
-    for (const none of [null, 5, {}, []]) {
+    expect(() => parse([42])).toThrow(
+      "A lock key in the list of OrdersService.pay is 42: write each as a string, as in ['account:<0>', 'account:<1>'].",
+    );
+    for (const [none, named] of [
+      [null, 'null'],
+      [5, '5'],
+      [{}, 'an object'],
+      [[], 'an empty array'],
+    ] as const) {
       expect(() => parse(none)).toThrow(
-        'The lock key of OrdersService.pay must be a string or a non-empty list of strings.',
+        `The first argument is the lock key of OrdersService.pay, but it is ${named}: write a string, a list of strings, or a function, ` +
+          "as in FairLockInterceptor.for('cart:<params.id>', { waitTime: 5_000 }).",
       );
     }
   });

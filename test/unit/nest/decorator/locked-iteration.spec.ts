@@ -287,7 +287,7 @@ describe('a locked async generator', () => {
 
   test('refuses what is not an AsyncIterable', async () => {
     await expect(all(pages.noIterable('1') as AsyncIterable<unknown>)).rejects.toThrow(
-      '@FairLocked on Pages.noIterable: the method returned something that cannot be locked: it is not an AsyncIterable.',
+      '@FairLocked on Pages.noIterable: the method returned an array, although the method is locked as an async generator (by `returns`, or by its type): return an async generator, or correct `returns` or the type.',
     );
     expect(await locks.isLocked('pages:1')).toBe(false);
   });

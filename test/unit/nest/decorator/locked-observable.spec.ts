@@ -77,6 +77,11 @@ class Feeds {
     return this.source;
   }
 
+  @Locked('feed:<0>', { returns: 'observable', waitTime: 0, onTimeout: () => 'nothing' })
+  misplaced(_id: string): Observable<string> {
+    return this.source;
+  }
+
   @FairLocked('feed:<0>', { returns: 'observable', waitTime: 0 })
   impatient(_id: string): Observable<string> {
     return this.source;
@@ -231,14 +236,14 @@ describe('a locked method that returns an Observable', () => {
 
   test('refuses what is not an Observable', async () => {
     await expect(lastValueFrom(feeds.noStream('1') as Observable<unknown>)).rejects.toThrow(
-      '@FairLocked on Feeds.noStream: the method returned something that cannot be locked: it is not an Observable.',
+      '@FairLocked on Feeds.noStream: the method returned a promise, although the method is locked as an Observable (by `returns`, or by its type): return an Observable, or correct `returns` or the type.',
     );
     await free(locks, 'feed:1');
   });
 
   test('refuses a promise also where that rejects, and the process lives on', async () => {
     await expect(lastValueFrom(feeds.noStream('failing') as Observable<unknown>)).rejects.toThrow(
-      'it is not an Observable.',
+      'the method returned a promise, although the method is locked as an Observable',
     );
     // Jest fails the test for a rejection without a handler.
     await new Promise(setImmediate);
@@ -249,6 +254,10 @@ describe('a locked method that returns an Observable', () => {
     await expect(lastValueFrom(feeds.impatient('1'))).rejects.toThrow(LockTimeoutError);
     expect(await lastValueFrom(feeds.skipped('1').pipe(toArray()))).toEqual([]);
     expect(await lastValueFrom(feeds.replaced('1'))).toBe('instead of 1');
+    await expect(lastValueFrom(feeds.misplaced('1'))).rejects.toThrow(
+      '@FairLocked on Feeds.misplaced: onTimeout returned a string, although the method is locked as an Observable (by `returns`, or by its ' +
+        "type): return an Observable from it, or write onTimeout: 'skip'.",
+    );
     await lock.release();
   });
 

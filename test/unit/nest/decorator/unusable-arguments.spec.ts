@@ -27,10 +27,13 @@ const MISTAKES: Record<string, readonly [() => unknown, RegExp]> = {
     () => decorate(undefined, {}),
     /^@FairLocked on Orders\.pay: the key is undefined, so /,
   ],
-  'a key of its list': [() => decorate(['a', undefined]), /^The lock key of Orders\.pay is undefined/],
+  'a key of its list': [
+    () => decorate(['a', undefined]),
+    /^A lock key in the list of Orders\.pay is undefined: write each as a string/,
+  ],
   'a key of an object': [
     () => decorate([{ key: undefined, permits: 2 }]),
-    /^The lock key of Orders\.pay is undefined/,
+    /^A lock key in the list of Orders\.pay is undefined: write each as a string/,
   ],
   'the options of a decorator': [
     () => decorate('a', undefined),

@@ -247,10 +247,10 @@ describe('the options', () => {
     const replicas = { min: 1 };
     expect(resolve({ replicas }).replicas).toEqual(replicas);
     expect(refusal({ replicas, store: 'redisson' })).toContain(
-      "only for store: 'redis'; the store is 'redisson'",
+      "The option replicas has no effect with store: 'redisson', so it would protect nothing: remove it, or set store: 'redis'.",
     );
     expect(refusal({ replicas, store: 'memory' })).toContain(
-      "only for store: 'redis'; the store is 'memory'",
+      "no effect with store: 'memory', so it would protect nothing",
     );
     expect(refusal({ replicas: { min: 1, timeout: 10_000 } })).toContain('must be below livenessWindow');
     expect(refusal({ replicas: { min: 1, timeout: 5_000 }, watchdogTimeout: 5_000 })).toContain(
@@ -262,20 +262,24 @@ describe('the options', () => {
     expect(resolve({ strict: true, watchdogTimeout: 20_000 }).maxLease).toBe(20_000);
     expect(resolve({ strict: true, maxLease: 40_000 }).maxLease).toBe(40_000);
     expect(refusal({ strict: true, store: 'redisson' })).toContain(
-      "only for store: 'redis'; the store is 'redisson'",
+      "The option strict has no effect with store: 'redisson', so it would protect nothing: remove it, or set store: 'redis'.",
     );
     expect(refusal({ strict: true, store: 'memory' })).toContain(
-      "only for store: 'redis'; the store is 'memory'",
+      "no effect with store: 'memory', so it would protect nothing",
     );
-    expect(refusal({ maxLease: 40_000 })).toContain('only for strict: true');
+    expect(refusal({ maxLease: 40_000 })).toContain(
+      'The option maxLease has no effect without strict, so it would protect nothing: remove it, or set strict: true.',
+    );
     expect(refusal({ strict: true, maxLease: 20_000 })).toContain(
       'must not be below watchdogTimeout (30000 ms)',
     );
   });
 
   test("Redisson's names are for Redisson's store, where lockWatchdogTimeout is the lease", () => {
-    expect(refusal({ fairLockWaitTimeout: 5_000 })).toContain("only for store: 'redisson'");
-    expect(refusal({ lockWatchdogTimeout: 5_000 })).toContain("only for store: 'redisson'");
+    expect(refusal({ fairLockWaitTimeout: 5_000 })).toContain(
+      "The option fairLockWaitTimeout has no effect with store: 'redis': remove it, or set store: 'redisson'.",
+    );
+    expect(refusal({ lockWatchdogTimeout: 5_000 })).toContain("no effect with store: 'redis': remove it");
     expect(refusal({ store: 'redisson', lockWatchdogTimeout: 5_000, watchdogTimeout: 6_000 })).toContain(
       'set only one',
     );

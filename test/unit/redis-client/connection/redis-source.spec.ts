@@ -83,6 +83,6 @@ describe('a function as the option redis', () => {
   test('is refused if it returns one client twice, which cannot send commands while it listens', () => {
     const client = lazy();
     open(() => client);
-    expect(() => open(() => client)).toThrow(/it returned one that it had returned before\. See \S+$/);
+    expect(() => open(() => client)).toThrow(/it returned one that it had returned before\.$/);
   });
 });
