@@ -256,6 +256,7 @@ end
 end`;
 const heldPart1 = `local function describeHeld(lock, value)
 local was = readHold(value)
+lock.life = math.max(lock.life, was.ends - lock.now)
 return 'held ' .. number(math.max(0, was.ends - lock.now)) .. ' ' .. number(was.token)
 end`;
 const blockerPart1 = `local function blocker(lock)
@@ -327,7 +328,7 @@ end
 local function keepQueue(lock)
 if outlive(lock.queue, 2 * WINDOW) then
 outlive(lock.clients, 2 * WINDOW)
-outlive(lock.hash, 2 * WINDOW)
+outlive(lock.hash, math.max(2 * WINDOW, lock.used > 0 and lock.ends - lock.now or 0))
 end
 end
 local function enter(lock, client, name, ticket)

@@ -13,7 +13,7 @@ end
 local function keepQueue(lock)
   if outlive(lock.queue, 2 * WINDOW) then
     outlive(lock.clients, 2 * WINDOW)
-    outlive(lock.hash, 2 * WINDOW)
+    outlive(lock.hash, math.max(2 * WINDOW, lock.used > 0 and lock.ends - lock.now or 0))
   end
 end
 
