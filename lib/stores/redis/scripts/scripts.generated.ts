@@ -77,6 +77,9 @@ end
 end
 local function flush(lock)
 lock.token = lock.token == 0 and lock.micros or lock.token
+if lock.used == 0 then
+lock.mode, lock.scan = nil, nil
+end
 local state = string.format('%s %.0f %s %.0f %s%s %s', FORMAT, lock.token, lock.mode or '-', lock.used,
 lock.limit and number(lock.limit) or '-', lock.isMixed and '+' or '', lock.used > 0 and number(lock.ends) or '-')
 if lock.scan then
@@ -115,9 +118,6 @@ local function close(lock)
 local isEmpty = (lock.used == 0 or lock.touched) and redis.call('EXISTS', lock.queue) == 0
 if isEmpty and lock.touched then
 redis.pcall('ZREMRANGEBYSCORE', lock.clients, '-inf', '+inf')
-end
-if lock.used == 0 then
-lock.mode, lock.scan = nil, nil
 end
 if lock.used > 0 or not isEmpty or not clear(lock) then
 flush(lock)

@@ -103,6 +103,9 @@ end
 local function flush(lock)
   -- Whatever was granted before the hash was lost has a lower token than what is granted from now on.
   lock.token = lock.token == 0 and lock.micros or lock.token
+  if lock.used == 0 then
+    lock.mode, lock.scan = nil, nil
+  end
   local state = string.format('%s %.0f %s %.0f %s%s %s', FORMAT, lock.token, lock.mode or '-', lock.used,
     lock.limit and number(lock.limit) or '-', lock.isMixed and '+' or '', lock.used > 0 and number(lock.ends) or '-')
   if lock.scan then
@@ -149,9 +152,6 @@ local function close(lock)
   if isEmpty and lock.touched then
     -- Something else may be kept there.
     redis.pcall('ZREMRANGEBYSCORE', lock.clients, '-inf', '+inf')
-  end
-  if lock.used == 0 then
-    lock.mode, lock.scan = nil, nil
   end
   if lock.used > 0 or not isEmpty or not clear(lock) then
     flush(lock)
