@@ -40,8 +40,8 @@ async function grants(lab, workers) {
   for (const hold of SECTIONS) {
     const share = (ms) =>
       Promise.all(workers.map((worker) => worker.ask('share', { key: 'hot', callers: CALLERS, hold, ms })));
-    await share(500);
-    const ms = lab.quick ? 500 : 2_000;
+    await share(300);
+    const ms = lab.quick ? 300 : 1_000;
     const served = await share(ms);
     found.push((1_000 * served.reduce((sum, { records }) => sum + records.length, 0)) / ms);
   }
