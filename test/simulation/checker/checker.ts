@@ -225,6 +225,7 @@ export class Checker implements ClientListener {
       [...this.locks].some(([name, lock]) => lock.wasStopped && key.startsWith(name));
     for (const part of partsOf(ran)) {
       const lock = this.locks.get(part.hash);
+      if (lock) lock.isStopped = ran.stopped;
       if (lock && ran.stopped) lock.wasStopped = true;
     }
     if (bare.some((key) => !isStopped(key)))
@@ -235,6 +236,11 @@ export class Checker implements ClientListener {
       const own = grants.filter(({ hash }) => hash === part.hash);
       if (lock) this.afterScriptOn(lock, script, part, own);
     }
+  }
+
+  /** Whether a key may be left for good: the last script of its lock was stopped. */
+  mayBeLeft(key: string): boolean {
+    return [...this.locks].some(([name, lock]) => lock.isStopped && key.startsWith(name));
   }
 
   private afterScriptOn(

@@ -49,6 +49,8 @@ export interface LockState {
   readonly holds: Set<RequestRecord>;
   /** A script was stopped, and may have left too much in the sum of the holds, or a key without a time to live. */
   wasStopped: boolean;
+  /** Whether its last script was: the next one heals what it left, and none may come. */
+  isStopped: boolean;
   /** As the last script left it; undefined: the server has changed it otherwise. */
   data: LockData | undefined;
   /** The highest token that the server gave, and when; and the highest of a caller. */
@@ -68,6 +70,7 @@ export function newLock(name: string): LockState {
     waiting: new Set(),
     holds: new Set(),
     wasStopped: false,
+    isStopped: false,
     data: undefined,
     given: { token: 0, at: 0 },
     entered: 0,
