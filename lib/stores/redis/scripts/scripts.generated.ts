@@ -537,7 +537,7 @@ if problem then
 return nil, problem
 end
 expire(lock)
-lock.touched = not lock.state
+lock.touched = not lock.state and redis.call('EXISTS', lock.clients) == 1
 local client, waiting = string.match(values[1], '^[^:]+'), redis.call('ZCARD', lock.queue)
 local told, inQueue, records = {}, {}, recordsOf(lock, values)
 for i = 1, #values, 4 do
