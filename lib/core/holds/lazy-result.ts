@@ -3,15 +3,21 @@ import { LockConfigurationError } from '../errors/errors.js';
 /** A result whose work begins, or goes on, when its caller reads it. */
 export type LazyKind = 'observable' | 'async generator' | 'generator' | 'stream';
 
-/** What such a result is, and how to read it under the lock. */
+/** What such a result is, for messages. */
+export const LAZY_NAMES: { readonly [Kind in LazyKind]: string } = {
+  observable: 'an Observable',
+  'async generator': 'an async generator',
+  generator: 'a generator',
+  stream: 'a stream',
+};
+
+/** When it works, and how to read it under the lock. */
 const REMEDIES: { readonly [Kind in LazyKind]: string } = {
-  observable:
-    'an Observable, which works when it is subscribed. Await its value inside: `() => firstValueFrom(observable)`',
-  'async generator':
-    'an async generator, which works when it is iterated. Iterate it inside, and return what you need',
-  generator: 'a generator, which works when it is iterated. Iterate it inside: `() => [...generator]`',
+  observable: 'works when it is subscribed. Await its value inside: `() => firstValueFrom(observable)`',
+  'async generator': 'works when it is iterated. Iterate it inside, and return what you need',
+  generator: 'works when it is iterated. Iterate it inside: `() => [...generator]`',
   stream:
-    'a stream, which is read later. Read it inside, for example with buffer() from node:stream/consumers; or, if only making it ' +
+    'is read later. Read it inside, for example with buffer() from node:stream/consumers; or, if only making it ' +
     'needs the lock, return it in an object: `() => ({ stream })`',
 };
 
@@ -45,7 +51,7 @@ function requireDone<T>(result: T, where: string): T {
   const kind = lazyKind(result);
   if (kind === undefined) return result;
   throw new LockConfigurationError(
-    `${where} returned ${REMEDIES[kind]}. It was rejected, because it would work without the lock.`,
+    `${where} returned ${LAZY_NAMES[kind]}, which ${REMEDIES[kind]}. It was rejected, because it would work without the lock.`,
   );
 }
 

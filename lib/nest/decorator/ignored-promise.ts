@@ -29,7 +29,7 @@ export function logIgnored(error: unknown, self: object, property: string | symb
     'troubleshooting-your-code#an-unhandled-rejection',
   );
   const logger = new Logger('FairLock');
-  // Every deployment rejects calls: nobody needs to look into it.
+  // Each deployment causes some: this is no error.
   if (error instanceof LockShuttingDownError) logger.debug(line);
   else logger.error(line);
 }

@@ -242,6 +242,6 @@ function isKey(made: unknown): made is string {
   return typeof made === 'string' && made !== '';
 }
 
-function isObject(value: unknown): value is object {
+export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }

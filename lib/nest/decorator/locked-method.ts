@@ -9,7 +9,7 @@ import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
 import { isPromiseIgnored, logIgnored } from './ignored-promise.js';
 import { isHandler } from './nest-metadata.js';
-import { groupOf, type KeyPlace, METHOD_ARGUMENTS } from './key-template.js';
+import { groupOf, isObject, type KeyPlace, METHOD_ARGUMENTS } from './key-template.js';
 import {
   acquireOptionsOf,
   isShared,
@@ -161,7 +161,7 @@ export class LockedMethod {
     }
   }
 
-  /** Passes on an error, unless nobody would get it. An override that calls this method gets it. */
+  /** Rethrows an error, unless the caller drops the promise: then it is logged. An override that calls this method gets it. */
   private failed(self: unknown, error: unknown): void {
     const { property } = this;
     const isCalled = isObject(self) && LockedMethod.of(self, property) === this;
@@ -266,10 +266,6 @@ function injected(self: unknown, property: symbol): FairLockService | undefined 
 async function injectedSoon(self: unknown, property: symbol): Promise<boolean> {
   for (let turn = 0; turn < MICROTASKS && !injected(self, property); turn += 1) await Promise.resolve();
   return injected(self, property) !== undefined;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 async function* nothing(): AsyncGenerator<never> {}

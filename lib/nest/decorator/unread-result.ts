@@ -1,17 +1,10 @@
 import { Readable } from 'node:stream';
 import { StreamableFile } from '@nestjs/common';
 import { described } from '../../core/errors/text.js';
-import { lazyKind, type LazyKind } from '../../core/holds/lazy-result.js';
+import { LAZY_NAMES, lazyKind } from '../../core/holds/lazy-result.js';
 
 /** The option of a decorator that fits such a result. */
 const DECLARABLE = { observable: 'observable', 'async generator': 'iterable' } as const;
-
-const NAMES: { readonly [Kind in LazyKind]: string } = {
-  observable: 'an Observable',
-  'async generator': 'an async generator',
-  generator: 'a generator',
-  stream: 'a stream',
-};
 
 const STREAM =
   'a stream, which would be read after the lock was released. Read it inside the method, for example with buffer() from ' +
@@ -32,14 +25,16 @@ export function whyUnread(result: unknown, promised: boolean): string | undefine
   if (kind === 'generator') return GENERATOR;
   if (kind === 'stream' || isUnreadFile(result)) return STREAM;
   if (kind === undefined) return undefined;
-  const [what, how] = promised ? [`a promise of ${NAMES[kind]}`, 'drop `async`, and '] : [NAMES[kind], ''];
+  const [what, how] = promised
+    ? [`a promise of ${LAZY_NAMES[kind]}`, 'drop `async`, and ']
+    : [LAZY_NAMES[kind], ''];
   return `${what}, which works only after the lock is released: ${how}write @FairLocked(key, { returns: '${DECLARABLE[kind]}' })`;
 }
 
 /** What a method returned, for messages. */
 export function nameOfResult(result: unknown): string {
   const kind = lazyKind(result);
-  return kind === undefined ? described(result) : NAMES[kind];
+  return kind === undefined ? described(result) : LAZY_NAMES[kind];
 }
 
 /** A file that reads from a stream. That of a buffer has its whole content from the start: its stream has nothing to read it by. */

@@ -2,6 +2,7 @@ import { type InjectionToken } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
+import { isObject } from '../decorator/key-template.js';
 import { type LockedMethod } from '../decorator/locked-method.js';
 import {
   lockedMethodsFrom,
@@ -70,10 +71,6 @@ function put(object: object, property: symbol, service: FairLockService): boolea
   } catch {
     return false; // a proxy
   }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 function nameOf(token: InjectionToken): string {

@@ -15,7 +15,7 @@
 --       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
 -- Errors FORMAT, PROTOCOL before any write
 
--- The only holder releases the lock, and nobody waits. The hash of such a lock has two fields.
+-- The only holder releases the lock, and the queue is empty. The hash of such a lock has two fields.
 local function usual(first, words, id)
   if words == 1 and redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
     and redis.call('HEXISTS', KEYS[first], 'h:' .. id) == 1 then
