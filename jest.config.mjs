@@ -56,7 +56,9 @@ const suites = {
 };
 
 export default {
-  maxWorkers: 2,
+  /** One more than the cores that the gate has: many tests wait for times to pass. */
+  maxWorkers: 3,
+  testSequencer: '<rootDir>/test/support/longest-first.mjs',
   testTimeout: 180_000,
   coverageProvider: 'v8',
   collectCoverageFrom: ['lib/**/*.ts', '!lib/**/*.generated.ts'],

@@ -1,6 +1,6 @@
 import { fragmentsOf } from '../docs/pages.js';
 import { withoutChance } from '../docs/programs.js';
-import { Newcomer } from './newcomer.js';
+import { Newcomer, STARTERS } from './newcomer.js';
 
 const PAGE = 'docs/getting-started.md';
 const INSTALL_TIMEOUT = 600_000;
@@ -12,10 +12,7 @@ const SLOWER = 5;
 const PAUSES = /(?<=\bsleep |setTimeout\(resolve, )[\d.]+/g;
 const slower = (text: string): string => text.replaceAll(PAUSES, (pause) => String(SLOWER * Number(pause)));
 
-describe.each([
-  { nest: '11', type: 'commonjs' },
-  { nest: '12', type: 'module' },
-] as const)('a person who follows "Getting started" on Nest $nest', (starter) => {
+describe.each(STARTERS)('a person who follows "Getting started" on Nest $nest', (starter) => {
   const newcomer = new Newcomer(starter);
   beforeAll(() => newcomer.createApplication(), INSTALL_TIMEOUT);
   afterAll(() => newcomer.leave());

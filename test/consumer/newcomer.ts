@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort, redisUrl } from '../support/redis.js';
+import { QUICK } from '../support/quick.js';
 import { within } from '../support/waiting.js';
 
 const run = promisify(execFile);
@@ -16,6 +17,12 @@ export interface Starter {
   readonly nest: string;
   readonly type: 'commonjs' | 'module';
 }
+
+/** What the Nest CLI of each version makes. The gate has the newest only: `nest-11.spec.ts` installs the oldest there. */
+export const STARTERS: readonly Starter[] = [
+  ...(QUICK ? [] : [{ nest: '11', type: 'commonjs' } as const]),
+  { nest: '12', type: 'module' },
+];
 
 /** Does what a page says in a fresh folder, with the tarball in place of the published package. */
 export class Newcomer {

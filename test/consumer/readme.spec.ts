@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fragmentsOf } from '../docs/pages.js';
 import { redisUrl } from '../support/redis.js';
-import { Newcomer } from './newcomer.js';
+import { Newcomer, STARTERS } from './newcomer.js';
 
 const INSTALL_TIMEOUT = 600_000;
 
@@ -53,42 +53,42 @@ class StrictSupplier {
   }
 }
 
-describe.each([
-  { nest: '11', type: 'commonjs' },
-  { nest: '12', type: 'module' },
-] as const)('a reader of README with Nest $nest, "type": "$type" and no Redis on the PATH', (starter) => {
-  const programs = mkdtempSync(join(tmpdir(), 'fair-lock-path-'));
-  const newcomer = new Newcomer(starter, { ...process.env, PATH: programs, REDIS_URL: redisUrl() });
-  const supplier = new StrictSupplier();
-  beforeAll(async () => {
-    for (const name of ['node', 'npm', 'sh', 'bash']) symlinkSync(pathOf(name), join(programs, name));
-    await newcomer.createApplication();
-  }, INSTALL_TIMEOUT);
-  afterAll(async () => {
-    supplier.close();
-    await newcomer.leave();
-    rmSync(programs, { recursive: true });
-  });
+describe.each(STARTERS)(
+  'a reader of README with Nest $nest, "type": "$type" and no Redis on the PATH',
+  (starter) => {
+    const programs = mkdtempSync(join(tmpdir(), 'fair-lock-path-'));
+    const newcomer = new Newcomer(starter, { ...process.env, PATH: programs, REDIS_URL: redisUrl() });
+    const supplier = new StrictSupplier();
+    beforeAll(async () => {
+      for (const name of ['node', 'npm', 'sh', 'bash']) symlinkSync(pathOf(name), join(programs, name));
+      await newcomer.createApplication();
+    }, INSTALL_TIMEOUT);
+    afterAll(async () => {
+      supplier.close();
+      await newcomer.leave();
+      rmSync(programs, { recursive: true });
+    });
 
-  test(
-    'installs it, and two processes of the example send one order at a time to a supplier that rejects a second one',
-    async () => {
-      const address = await supplier.open();
-      await newcomer.run(install!.text);
-      newcomer.write(
-        'src/app.module.ts',
-        example!.text
-          .replace('redis://localhost:6379', redisUrl())
-          .replace('https://supplier.example', address),
-      );
-      newcomer.write('src/shop.ts', SHOP);
-      await newcomer.run('npm run build\n');
-      const printed = await newcomer.run('node dist/shop.js & node dist/shop.js; wait\n');
-      expect(printed).toBe('accepted\n'.repeat(2 * ORDERS));
-    },
-    INSTALL_TIMEOUT,
-  );
-});
+    test(
+      'installs it, and two processes of the example send one order at a time to a supplier that rejects a second one',
+      async () => {
+        const address = await supplier.open();
+        await newcomer.run(install!.text);
+        newcomer.write(
+          'src/app.module.ts',
+          example!.text
+            .replace('redis://localhost:6379', redisUrl())
+            .replace('https://supplier.example', address),
+        );
+        newcomer.write('src/shop.ts', SHOP);
+        await newcomer.run('npm run build\n');
+        const printed = await newcomer.run('node dist/shop.js & node dist/shop.js; wait\n');
+        expect(printed).toBe('accepted\n'.repeat(2 * ORDERS));
+      },
+      INSTALL_TIMEOUT,
+    );
+  },
+);
 
 function pathOf(name: string): string {
   return name === 'node'

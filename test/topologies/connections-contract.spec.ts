@@ -4,7 +4,7 @@ import { Redis as Redis5 } from 'ioredis5';
 import type { RedisSource } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { describeLockStore } from '../contract/lock-store.contract.js';
 import { capabilities, lineOfItsOwn } from '../contract/redis.line.js';
-import { QUICK } from './quick.js';
+import { QUICK } from '../support/quick.js';
 import { freePort, startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { SentinelSetup } from '../support/sentinel.js';
 import { makeCertificates, type Certificates } from './tls.js';

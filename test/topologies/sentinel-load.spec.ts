@@ -4,7 +4,7 @@ import { Lab } from '../support/history/lab.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import { SLACK, type Gap } from '../support/history/check-limits.js';
 import type { Demands, Load, WorkerProcess } from '../support/history/worker-process.js';
-import { QUICK } from './quick.js';
+import { QUICK } from '../support/quick.js';
 import { SentinelSetup, type Instance } from '../support/sentinel.js';
 import { eventually, pause } from '../support/waiting.js';
 import { DEADLINE, TIME_LIMIT, WINDOW } from '../faults/scene.js';

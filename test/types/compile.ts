@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { QUICK } from '../support/quick.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const COMPILERS = join(import.meta.dirname, 'node_modules');
@@ -12,8 +13,7 @@ const BUILDER = join(ROOT, 'node_modules', 'typescript');
 
 type Version = '5.2' | '5.9' | '6' | '7';
 /** The versions that the classes are compiled with: those between the oldest and the newest are for the night. */
-export const VERSIONS: readonly Version[] =
-  process.env['FAIR_LOCK_QUICK'] === 'true' ? ['5.2', '7'] : ['5.2', '5.9', '6', '7'];
+export const VERSIONS: readonly Version[] = QUICK ? ['5.2', '7'] : ['5.2', '5.9', '6', '7'];
 
 /** Compiler options, as in a tsconfig.json. */
 export type Settings = Readonly<Record<string, unknown>>;
