@@ -56,8 +56,8 @@ const suites = {
 };
 
 export default {
-  /** One more than the cores that the gate has: many tests wait for times to pass. */
-  maxWorkers: 3,
+  /** Twice the cores that the gate has: most tests wait for servers, processes and times. */
+  maxWorkers: 4,
   testSequencer: '<rootDir>/test/support/longest-first.mjs',
   testTimeout: 180_000,
   coverageProvider: 'v8',
