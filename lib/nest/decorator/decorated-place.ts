@@ -78,7 +78,7 @@ export function refuseUndefined(given: readonly unknown[], where: string, withou
 }
 
 /** Rejects a call as a standard ECMAScript decorator, which gets a context object instead of a property name. */
-function refuseStandardDecorators(property: unknown): void {
+export function refuseStandardDecorators(property: unknown): void {
   if (typeof property !== 'object' || property === null || !('kind' in property)) return;
   throw new LockConfigurationError(
     '@FairLocked was called as a standard ECMAScript decorator, which has neither metadata nor injection. Like Nest, it needs ' +

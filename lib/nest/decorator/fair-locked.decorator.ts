@@ -4,7 +4,7 @@ import { requireOptions } from '../../core/options/refusals.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { shown } from '../../core/errors/text.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
-import { nameOf, nameOfPlace, refuseUndefined } from './decorated-place.js';
+import { nameOf, nameOfPlace, refuseStandardDecorators, refuseUndefined } from './decorated-place.js';
 import {
   type FairLockedOptions,
   type LockedDecorator,
@@ -79,12 +79,22 @@ export function FairLocked(
   return decorate; // which of the two it is, is known where it is written
 }
 
-/** Without its parentheses, `@FairLocked` gets the class and the name of the method here, and would leave the method as it is. */
+/** Without its parentheses, `@FairLocked` gets what it decorates here, and would leave a method as it is, and put a function in place of a class. */
 function refuseBare(given: readonly unknown[]): void {
-  if (given.length < 3) return;
-  const [target, property] = given as [object, string | symbol];
+  const [target, property] = given as [object, string | symbol | undefined];
+  refuseStandardDecorators(property);
+  const isOnClass = given.length === 1 && isClass(target);
+  if (given.length < 3 && !isOnClass) return;
   throw new LockConfigurationError(
-    `@FairLocked stands without parentheses on ${nameOf(target, property)}, so it would lock nothing: write @FairLocked().`,
+    `@FairLocked stands without parentheses on ${nameOf(target, property)}, so it would lock nothing: write ` +
+      `@FairLocked()${isOnClass ? ' above each method that needs the lock' : ''}.`,
+  );
+}
+
+/** The prototype of a class, unlike that of a key function, is read-only. */
+function isClass(value: unknown): boolean {
+  return (
+    typeof value === 'function' && Object.getOwnPropertyDescriptor(value, 'prototype')?.writable === false
   );
 }
 

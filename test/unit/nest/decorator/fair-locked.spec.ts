@@ -242,6 +242,16 @@ describe('@FairLocked', () => {
       refused(() => decorate('pay'), LockConfigurationError, sentence('pay'));
       refused(() => decorate(Symbol('pay')), LockConfigurationError, sentence('Symbol(pay)'));
       refused(
+        () => (FairLocked as unknown as ClassDecorator)(class Orders {}),
+        LockConfigurationError,
+        '@FairLocked stands without parentheses on Orders, so it would lock nothing: write @FairLocked() above each method that needs the lock.',
+      );
+      refused(
+        () => Locked(async () => {}, { kind: 'method', name: 'pay' } as never),
+        LockConfigurationError,
+        '@FairLocked was called as a standard ECMAScript decorator',
+      );
+      refused(
         () => Locked('order', 'pay' as never),
         LockConfigurationError,
         "they are 'pay'. Write @FairLocked('order:<0>'",
