@@ -247,7 +247,7 @@ describe('@FairLocked', () => {
         '@FairLocked stands without parentheses on Orders, so it would lock nothing: write @FairLocked() above each method that needs the lock.',
       );
       refused(
-        () => Locked(async () => {}, { kind: 'method', name: 'pay' } as never),
+        () => Locked(async () => {}, { kind: 'method', name: 'pay' }),
         LockConfigurationError,
         '@FairLocked was called as a standard ECMAScript decorator',
       );
