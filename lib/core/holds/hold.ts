@@ -121,6 +121,7 @@ export class Hold implements Linked<Hold>, TimedTask {
 
   /** All keys of its call are held: `maxHold` of the call counts from now. */
   limit({ maxHold }: Pick<CheckedOptions, 'maxHold'>): void {
+    if (maxHold === Infinity) return;
     const due = performance.now() + maxHold;
     if (due >= this.outermost.due || this.grant.lease.lostError) return;
     this.maxHold = maxHold;

@@ -113,15 +113,17 @@ export class Commands {
    * @throws CommandFailure
    */
   acquire<A extends Ask>(keys: RedisKeys, asks: readonly A[], asker: Asker<A>): Promise<void> {
-    const until = performance.now() + this.times.commandTimeout;
     let named: readonly A[] = [];
-    let sentAt = now();
+    let firstAt: Instant | undefined;
+    let sentAt!: Instant;
     const send = (): Promise<unknown> =>
-      this.together.join(this.scripts.acquire, keys, () => {
+      this.together.join(this.scripts.acquire, keys, (at) => {
         named = asks.filter(({ isAsking }) => isAsking);
-        sentAt = now();
+        firstAt ??= at;
+        sentAt = at;
         return named.length > 0 ? wordsOf(named) : undefined;
       });
+    const until = (): number => firstAt!.monotonic + this.times.commandTimeout;
     const failed = (error: unknown): CommandFailure => {
       const failure = toCommandFailure(error);
       if (failure.effect === 'unknown') asker.uncertain(named);
@@ -132,7 +134,7 @@ export class Commands {
       if (raw !== undefined) asker.answered(readAnswer(raw, sentAt), named);
     };
     return send().then(read, (error: unknown) =>
-      this.usual.retry.after(failed(error), again, until).then(read),
+      this.usual.retry.after(failed(error), again, until()).then(read),
     );
   }
 
@@ -151,14 +153,17 @@ export class Commands {
     const words = how || served.length > 0 ? [id, about, how ?? '', value ?? '', ...served] : [id];
     // Sent after an acquire on the same connection, it is carried out after it; on another one it may not be (rule 8).
     const later = how === 'leave' ? [id, about, how, 'mark'] : words;
-    const since = performance.now();
-    let sentAt = now();
-    const run = (said: readonly (string | number)[]): Promise<unknown> => {
-      sentAt = now();
-      return this.together.join(this.scripts.done, keys, () => said);
-    };
+    let firstAt: Instant | undefined;
+    let sentAt!: Instant;
+    const run = (said: readonly (string | number)[]): Promise<unknown> =>
+      this.together.join(this.scripts.done, keys, (at) => {
+        firstAt ??= at;
+        sentAt = at;
+        return said;
+      });
     const read = (raw: unknown): void => ended(readAnswer(raw, sentAt));
     return run(words).then(read, (error: unknown) => {
+      const since = firstAt!.monotonic;
       const more = this.usual.retry
         .after(error, () => run(later), since + lease, untilGivenBack)
         .then(read, () => ended());
@@ -172,11 +177,12 @@ export class Commands {
    */
   async force(keys: RedisKeys, [first = '', ...more]: readonly string[], token?: number): Promise<Reply> {
     const said = [first, '', 'force', token ?? '', ...more];
-    let sentAt = now();
-    const run = (): Promise<unknown> => {
-      sentAt = now();
-      return this.together.join(this.scripts.done, keys, () => said);
-    };
+    let sentAt!: Instant;
+    const run = (): Promise<unknown> =>
+      this.together.join(this.scripts.done, keys, (at) => {
+        sentAt = at;
+        return said;
+      });
     const raw = await this.usual.retry.until(run, performance.now() + this.times.commandTimeout);
     return readReply(raw, sentAt);
   }
@@ -191,10 +197,15 @@ export class Commands {
     const words: (string | number)[] = [client, held.length];
     for (const { id, lease, present } of held) words.push(id, lease, present);
     words.push(...waiting);
-    const sentAt = now();
+    let sentAt = now();
+    const say = (at: Instant): typeof words => {
+      sentAt = at;
+      return words;
+    };
     const { heartbeat } = this.scripts;
-    const sent = via ? via.run(heartbeat, keys, words) : this.together.join(heartbeat, keys, () => words);
-    return readReply(await sent, sentAt);
+    const sent = via ? via.run(heartbeat, keys, words) : this.together.join(heartbeat, keys, say);
+    const raw = await sent;
+    return readReply(raw, sentAt);
   }
 
   /**

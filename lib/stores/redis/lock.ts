@@ -128,14 +128,13 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   }
 
   /** Sends the requests that are due: plain ones together, others alone. */
-  sendAsks(): void {
-    const now = performance.now();
+  sendAsks(at: Instant): void {
     this.isAsking = false;
     this.askAt = Infinity;
     let group: Request[] = [];
     for (const request of this.asking) {
       const { state } = request;
-      if (state.is === 'asking' && state.at > now) {
+      if (state.is === 'asking' && state.at > at.monotonic) {
         this.askAt = Math.min(this.askAt, state.at);
         continue;
       }
@@ -143,20 +142,19 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       if (state.is !== 'asking') continue;
       const joins = request.isPlain && request.most === Infinity;
       if (group.length > 0 && (!joins || group.length === MOST_TOGETHER)) {
-        this.acquire(group);
+        this.acquire(group, at);
         group = [];
       }
       group.push(request);
       if (joins) continue;
-      this.acquire(group);
+      this.acquire(group, at);
       group = [];
     }
-    if (group.length > 0) this.acquire(group);
+    if (group.length > 0) this.acquire(group, at);
     this.plan();
   }
 
-  private acquire(group: readonly Request[]): void {
-    const askedAt = instant();
+  private acquire(group: readonly Request[], askedAt: Instant): void {
     for (const request of group) {
       request.askedAt ??= askedAt;
       this.move(request, { is: 'asking', at: Infinity });
@@ -308,16 +306,17 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     told: Told,
     neighbours: readonly (Request | undefined)[] = [],
   ): void {
-    this.enter(new RedisHold(request, token, told, neighbours));
+    const at = instant();
+    this.enter(new RedisHold(request, token, told, neighbours, at.monotonic), at);
   }
 
   /** The head of a hold has its turn, unless its lease has expired or the replicas must confirm it. */
-  private enter(hold: RedisHold): void {
+  private enter(hold: RedisHold, at = instant()): void {
     const { head, told } = hold;
     const { lease } = this.client.times;
-    const remaining = hold.validity(lease) - elapsedSince(told.since);
+    const remaining = hold.validity(lease) - elapsedSince(told.since, at);
     if (remaining <= 0) return this.missed(hold);
-    const now = performance.now();
+    const now = at.monotonic;
     this.holds.add(hold);
     if (this.client.isReplicated && !hold.isConfirmed) {
       this.move(head, { is: 'confirming', hold });
@@ -331,28 +330,30 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
         hold.renewAt = told.since.monotonic + Math.min(lease, told.left) / 3;
       this.renewAt = Math.min(this.renewAt, hold.renewAt);
     }
-    this.begin(hold, head, hold.token, remaining);
+    this.begin(hold, head, hold.token, now, remaining);
   }
 
   /** A neighbour has its turn under the hold; false if none waits, or the lease has expired (rule 9). */
   private handOn(hold: RedisHold): boolean {
-    const remaining = hold.validity(this.client.times.lease) - elapsedSince(hold.told.since);
-    const next = remaining > 0 && !hold.isStopped ? hold.nextNeighbour() : undefined;
+    const next = hold.isStopped ? undefined : hold.nextNeighbour();
     if (!next) return false;
-    hold.tellAt = performance.now() + FIRST_RENEWAL;
+    const at = instant();
+    const remaining = hold.validity(this.client.times.lease) - elapsedSince(hold.told.since, at);
+    if (remaining <= 0) return false;
+    hold.tellAt = at.monotonic + FIRST_RENEWAL;
     this.renewAt = Math.min(this.renewAt, hold.tellAt);
-    this.begin(hold, next.request, next.token, remaining);
+    this.begin(hold, next.request, next.token, at.monotonic, remaining);
     return true;
   }
 
-  private begin(hold: RedisHold, request: Request, token: number, remaining: number): void {
+  private begin(hold: RedisHold, request: Request, token: number, now: number, remaining: number): void {
     const lease = new Lease(request.key, hold.told.since, hold.validity(this.client.times.lease));
-    const turn = new Turn(request, hold, token, lease, this);
+    const turn = new Turn(request, hold, token, lease, this, now);
     lease.onLost(() => this.ranOut(turn));
     lease.onRenewingStopped(() => void (hold.isStopped = true));
     hold.turn = turn;
     this.move(request, { is: 'held', turn });
-    this.endsAt = Math.min(this.endsAt, performance.now() + remaining);
+    this.endsAt = Math.min(this.endsAt, now + remaining);
     request.wait.serve(turn);
   }
 

@@ -74,7 +74,7 @@ export class RedisLocks implements LockClient {
   }
 
   askNow(lock: Lock): void {
-    if (!this.parts.listening()) lock.sendAsks();
+    if (!this.parts.listening()) lock.sendAsks(now());
   }
 
   beat(lock: Lock): void {
@@ -138,8 +138,12 @@ export class RedisLocks implements LockClient {
     const asking = this.asking;
     this.asking = [];
     const listening = this.parts.listening();
-    if (listening) void listening.then(() => asking.forEach((lock) => lock.sendAsks()));
-    else for (const lock of asking) lock.sendAsks();
+    const send = (): void => {
+      const at = now();
+      for (const lock of asking) lock.sendAsks(at);
+    };
+    if (listening) void listening.then(send);
+    else send();
   }
 
   /** A hold counts only when the replicas have it. Never rejects. */

@@ -155,8 +155,6 @@ export class RedisHold {
   isStopped = false;
   /** If it is fixed, ms. */
   leaseTime: number | undefined;
-  /** Since when (monotonic) it is held. */
-  private readonly grantedAt = performance.now();
   private next = 0;
 
   /** @param neighbours those that may have their turns after the head, in order; undefined: one that has ended */
@@ -166,6 +164,8 @@ export class RedisHold {
     /** Its lease, as a command confirmed it last. */
     public told: Told,
     private readonly neighbours: readonly (Request | undefined)[],
+    /** Since when (monotonic) it is held. */
+    private readonly grantedAt: number,
   ) {
     this.leaseTime = head.leaseTime;
   }
@@ -207,19 +207,21 @@ export class RedisHold {
 export class Turn implements Grant {
   /** How long it had waited, ms. */
   readonly waited: number;
-  /** Since when it has its turn (monotonic). */
-  readonly since = performance.now();
   private released: Promise<void> | undefined;
 
-  /** @param number its token; a shared hold has one as well, which nobody sees */
+  /**
+   * @param number its token; a shared hold has one as well, which nobody sees
+   * @param since when it has its turn (monotonic)
+   */
   constructor(
     readonly request: Request,
     readonly hold: RedisHold,
     readonly number: number,
     readonly lease: Lease,
     private readonly owner: TurnOwner,
+    readonly since: number,
   ) {
-    this.waited = request.wait.waited;
+    this.waited = since - request.wait.since;
   }
 
   get key(): string {

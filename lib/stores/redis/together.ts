@@ -1,3 +1,4 @@
+import { now, type Instant } from '../../core/port/lease.js';
 import type { CommandLink } from '../redis-client/commands/link.js';
 import type { Script } from '../redis-client/commands/script.js';
 import { UnknownScript } from '../redis-client/commands/script-sender.js';
@@ -8,8 +9,8 @@ const MOST_LOCKS = 32;
 
 type Word = string | number;
 
-/** The words that a call says now; undefined: there is nothing to say any more, and it is answered with undefined. */
-export type Say = () => readonly Word[] | undefined;
+/** The words that a call says in a command that is sent now; undefined: there is nothing to say any more, and it is answered with undefined. */
+export type Say = (sentAt: Instant) => readonly Word[] | undefined;
 
 interface ScriptCall {
   readonly keys: readonly string[];
@@ -63,8 +64,9 @@ export class Together {
   private run(script: Script, calls: readonly ScriptCall[]): void {
     // Those with as many words share a command: it need not say how many each has.
     const commands = new Map<number, SharedCommand>();
+    const sentAt = now();
     for (const call of calls) {
-      const words = call.say();
+      const words = call.say(sentAt);
       if (!words) {
         call.resolve(undefined);
         continue;

@@ -73,7 +73,7 @@ class Scene {
         isReplicated,
         missedMessage: () => undefined,
         fix: () => Promise.reject(new Error('not in this test')),
-        ask: (lock) => lock.sendAsks(),
+        ask: (lock) => lock.sendAsks(now()),
         askNow: () => undefined,
         beat: () => void (this.beats += 1),
       },
@@ -453,7 +453,7 @@ describe('one lock, as a client sees it', () => {
     for (let i = 0; i < 3; i += 1) scene.request();
     scene.request({ waitTime: 0 });
     expect(asking).toHaveLength(1);
-    lock.sendAsks();
+    lock.sendAsks(now());
     expect(scene.asks.map(({ asks }) => asks.length)).toEqual([3, 1]);
   });
 });
