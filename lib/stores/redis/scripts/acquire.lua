@@ -76,7 +76,7 @@ local function ask(first, values)
   end
   expire(lock)
   -- A script that was stopped may have left clients of a free lock, without a time to live.
-  lock.touched = not lock.state and redis.call('EXISTS', lock.clients) == 1
+  lock.isStale = not lock.state and redis.call('EXISTS', lock.clients) == 1
   local client, waiting = string.match(values[1], '^[^:]+'), redis.call('ZCARD', lock.queue)
   local told, inQueue, records = {}, {}, recordsOf(lock, values)
   for i = 1, #values, 4 do

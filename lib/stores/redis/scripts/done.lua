@@ -15,9 +15,9 @@
 --       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
 -- Errors FORMAT, PROTOCOL before any write
 
--- The only holder releases the lock, and the queue is empty. The hash of such a lock has two fields.
+-- The only holder releases the lock, the queue is empty, and no clients are left of it. The hash of such a lock has two fields.
 local function usual(first, words, id)
-  if words == 1 and redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
+  if words == 1 and redis.call('EXISTS', KEYS[first + 1], KEYS[first + 2]) == 0 and redis.call('HLEN', KEYS[first]) == 2
     and redis.call('HEXISTS', KEYS[first], 'h:' .. id) == 1 then
     return redis.call('DEL', KEYS[first])
   end
@@ -76,7 +76,6 @@ local function finishOne(lock, id, name, value)
   local rank, answer = name and redis.call('ZRANK', lock.queue, name), 'none'
   if rank then
     redis.call('ZREM', lock.queue, name)
-    lock.touched = true
     answer = 'line ' .. rank
   end
   if value then
@@ -105,7 +104,6 @@ local function finishServed(lock, names)
     end
   end
   inParts('ZREM', lock.queue, names)
-  lock.touched = true
 end
 
 -- The answer for the lock whose keys begin at KEYS[first], or nil and the text of an error.
@@ -133,7 +131,6 @@ local function finish(first, values)
   if answer == 'none' then
     -- A write that is allowed when memory is full comes first (rule 10). A script that was stopped may have left too much in `used`.
     redis.call('HDEL', lock.hash, '')
-    lock.touched = true
     lock.ends = lock.used > 0 and math.min(lock.ends, lock.now) or lock.ends
     -- Or it has granted the lock to the head of the queue without telling it.
     local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]

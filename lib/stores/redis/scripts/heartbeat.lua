@@ -51,7 +51,6 @@ local function renew(lock, id, lease, present)
   if name then
     -- Who has its turn is in the queue no more.
     redis.call('ZREM', lock.queue, name)
-    lock.touched = true
   end
   return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
 end

@@ -47,7 +47,7 @@ life = 0,
 granted = {},
 reached = {}, hasDeaf = false,
 messages = {},
-entered = false, gone = 0, left = {}, touched = false,
+entered = false, gone = 0, left = {}, isStale = false,
 more = false,
 }
 end
@@ -115,8 +115,8 @@ end
 return true
 end
 local function close(lock)
-local isEmpty = (lock.used == 0 or lock.touched) and redis.call('EXISTS', lock.queue) == 0
-if isEmpty and lock.touched then
+local isEmpty = (lock.used == 0 or lock.isStale) and redis.call('EXISTS', lock.queue) == 0
+if isEmpty then
 redis.pcall('ZREMRANGEBYSCORE', lock.clients, '-inf', '+inf')
 end
 if lock.used > 0 or not isEmpty or not clear(lock) then
@@ -319,7 +319,6 @@ lock.mayGrantAt = lock.mayGrantAt or grantableAt(lock.prefix .. 'primary', lock.
 return lock.now >= lock.mayGrantAt
 end`;
 const queuePart1 = `local function markAlive(lock, client)
-lock.touched = true
 if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
 redis.call('ZREMRANGEBYSCORE', lock.clients, 0, '(' .. number(lock.now))
 outlive(lock.clients, 2 * WINDOW)
@@ -376,7 +375,7 @@ inParts('ZREM', lock.queue, names)
 for _, name in ipairs(names) do
 lock.left[name] = true
 end
-lock.gone, lock.touched = lock.gone + #names, true
+lock.gone = lock.gone + #names
 end
 end
 local function sweep(lock, caller)
@@ -537,7 +536,7 @@ if problem then
 return nil, problem
 end
 expire(lock)
-lock.touched = not lock.state and redis.call('EXISTS', lock.clients) == 1
+lock.isStale = not lock.state and redis.call('EXISTS', lock.clients) == 1
 local client, waiting = string.match(values[1], '^[^:]+'), redis.call('ZCARD', lock.queue)
 local told, inQueue, records = {}, {}, recordsOf(lock, values)
 for i = 1, #values, 4 do
@@ -599,7 +598,7 @@ end
 return answerRest(answers, usual, ask)`] as const;
 
 export const done = ['done', `local function usual(first, words, id)
-if words == 1 and redis.call('EXISTS', KEYS[first + 1]) == 0 and redis.call('HLEN', KEYS[first]) == 2
+if words == 1 and redis.call('EXISTS', KEYS[first + 1], KEYS[first + 2]) == 0 and redis.call('HLEN', KEYS[first]) == 2
 and redis.call('HEXISTS', KEYS[first], 'h:' .. id) == 1 then
 return redis.call('DEL', KEYS[first])
 end
@@ -639,7 +638,6 @@ local function finishOne(lock, id, name, value)
 local rank, answer = name and redis.call('ZRANK', lock.queue, name), 'none'
 if rank then
 redis.call('ZREM', lock.queue, name)
-lock.touched = true
 answer = 'line ' .. rank
 end
 if value then
@@ -666,7 +664,6 @@ drop(lock, string.sub(fields[i], 3), value)
 end
 end
 inParts('ZREM', lock.queue, names)
-lock.touched = true
 end
 local function finish(first, values)
 local id, about, how = values[1], values[2] or '', values[3] or ''
@@ -691,7 +688,6 @@ end
 end
 if answer == 'none' then
 redis.call('HDEL', lock.hash, '')
-lock.touched = true
 lock.ends = lock.used > 0 and math.min(lock.ends, lock.now) or lock.ends
 local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]
 if head then
@@ -750,7 +746,6 @@ endFirst(lock, ends)
 end
 if name then
 redis.call('ZREM', lock.queue, name)
-lock.touched = true
 end
 return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
 end

@@ -58,8 +58,9 @@ local function open(time, first, id)
     reached = {}, hasDeaf = false,
     -- Channel, text … to be sent at the end.
     messages = {},
-    -- This call has put its caller into the queue; how many entries, and which, it has taken out by `leave`; it may have left the queue empty.
-    entered = false, gone = 0, left = {}, touched = false,
+    -- This call has put its caller into the queue; how many entries, and which, it has taken out by `leave`; it has found clients of a lock
+    -- of which nothing else is left.
+    entered = false, gone = 0, left = {}, isStale = false,
     -- The queue was not looked at to its end.
     more = false,
   }
@@ -148,9 +149,9 @@ end
 
 -- Writes the lock back, and sends the messages.
 local function close(lock)
-  local isEmpty = (lock.used == 0 or lock.touched) and redis.call('EXISTS', lock.queue) == 0
-  if isEmpty and lock.touched then
-    -- Something else may be kept there.
+  local isEmpty = (lock.used == 0 or lock.isStale) and redis.call('EXISTS', lock.queue) == 0
+  if isEmpty then
+    -- While it is held the clients stay: the next in the queue may be one of them. Something else may be kept there.
     redis.pcall('ZREMRANGEBYSCORE', lock.clients, '-inf', '+inf')
   end
   if lock.used > 0 or not isEmpty or not clear(lock) then

@@ -35,7 +35,7 @@ local function leave(lock, names)
     for _, name in ipairs(names) do
       lock.left[name] = true
     end
-    lock.gone, lock.touched = lock.gone + #names, true
+    lock.gone = lock.gone + #names
   end
 end
 

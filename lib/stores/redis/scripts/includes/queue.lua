@@ -1,7 +1,6 @@
 -- Who enters the queue, and how long it lives.
 
 local function markAlive(lock, client)
-  lock.touched = true
   if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
     -- Else a lock that is never idle would keep all clients that it has ever seen.
     redis.call('ZREMRANGEBYSCORE', lock.clients, 0, '(' .. number(lock.now))
