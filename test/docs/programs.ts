@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
+import { builtPackage } from '../support/built-package.js';
 import { type Fragment, ROOT } from './pages.js';
 
 const run = promisify(execFile);
@@ -28,7 +29,7 @@ export function programsOf(fragments: readonly Fragment[]): Program[] {
 
 /** What the program prints, run by Node against the built package, as by a reader who installed it. */
 export async function outputOf({ place, files }: Program, suite: string): Promise<string> {
-  if (!existsSync(join(ROOT, 'dist/esm/index.js'))) throw new Error('Run `npm run build` first.');
+  builtPackage();
   // Where the name of this package leads to dist/, and its dependencies are found.
   const folder = join(ROOT, 'test', suite, 'programs', place.replaceAll(/\W/g, '-'));
   rmSync(folder, { recursive: true, force: true });

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { builtPackage } from '../support/built-package.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 
 const PROGRAM = fileURLToPath(new URL('metrics-heap.mjs', import.meta.url));
-const DIST = new URL('../../dist/esm/', import.meta.url).href;
 /** To remember 80,000 keys takes at least 50 bytes each, 4 MB beside the 14 MB that the program has. */
 const MOST_GROWTH = 1.1;
 
@@ -17,7 +17,12 @@ interface Reading {
 
 test('100,000 different keys leave as many metric series as one, and no more heap than 20,000', async () => {
   const amounts = [1, 20_000, 100_000];
-  const settings = { dist: DIST, redis: redisUrl(), keyPrefix: uniquePrefix(), amounts };
+  const settings = {
+    dist: pathToFileURL(`${builtPackage()}/`).href,
+    redis: redisUrl(),
+    keyPrefix: uniquePrefix(),
+    amounts,
+  };
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--expose-gc',
     PROGRAM,

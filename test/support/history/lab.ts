@@ -2,10 +2,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { builtPackage } from '../built-package.js';
 import { uniquePrefix } from '../redis.js';
 import { StallWatch } from '../stall-watch.mjs';
 import { stamp, type HistoryEvent } from './events.js';
@@ -16,21 +17,9 @@ import { CANARY, TEST } from './stalls.js';
 import { usualLimits, type CheckLimits } from './check-limits.js';
 import { WorkerProcess, type Demands, type WorkerArguments, type WorkerRedis } from './worker-process.js';
 
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** So many processes start side by side. */
 const AT_A_TIME = 4;
 const CANARY_PROGRAM = fileURLToPath(new URL('canary.mjs', import.meta.url));
-
-/** Where the built package is; another build can be put in its place. */
-function builtPackage(): string {
-  const dist = resolve(ROOT, process.env['FAIR_LOCK_DIST'] ?? 'dist/esm');
-  if (!existsSync(join(dist, 'core/engine/lock-engine.js'))) {
-    throw new Error(
-      `Worker processes run the built package, and there is none in ${dist}: run "npm run build".`,
-    );
-  }
-  return dist;
-}
 
 /** The times of the tests, ms: short leases, so that a run sees many of them end. */
 export interface LabTimes {
