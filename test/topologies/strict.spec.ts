@@ -155,13 +155,14 @@ describe('strict mode', () => {
       const [holder, other] = (await settled(server.url, 2)) as [InProcessClient, InProcessClient];
       const lock = await holder.service.acquire('k');
       const { granted } = await inLine(other, 'k');
+      // The holder may reach the new server before this process reads that it is back.
+      const restarted = performance.now();
       await server.restart();
-      const back = performance.now();
       await pause(TIMES.lease / 2);
       lock.assertHeld();
       await lock.release();
       const next = await within(granted, TIME_LIMIT, 'the turn');
-      expect(performance.now() - back).toBeGreaterThan(MAX_LEASE - 1);
+      expect(performance.now() - restarted).toBeGreaterThan(MAX_LEASE - 1);
       await next.release();
     });
 
