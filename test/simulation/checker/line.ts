@@ -47,8 +47,15 @@ export class Line {
       } else if (served && !held.has(id)) {
         record.lostPlace = this.whyEnded(lock, record, isForce);
         record.served = undefined;
-      } else if (record.ackedAt !== undefined && !served && !record.lostPlace && !gaveUp(record, now)) {
+      } else if (
+        (record.ticket ?? record.ackedAt) !== undefined &&
+        !served &&
+        !record.lostPlace &&
+        !gaveUp(record, now)
+      ) {
         record.lostPlace = this.whyDropped(lock, record);
+        // The answer that tells of the place may come after its loss.
+        if (!record.lostPlace && record.ackedAt !== undefined) this.dropped(lock, record);
       }
     }
   }
@@ -81,11 +88,15 @@ export class Line {
     }
     if (this.excuses.clockSet(heard, 'clock-forward')) return 'clock';
     if (client.lastUnsubscribed >= heard && now - heard >= SILENCE * 0.999 - 1) return 'unreachable';
+    return undefined;
+  }
+
+  private dropped(lock: LockState, record: RequestRecord): void {
+    const silent = this.world.now - (lock.heard.get(record.client) ?? record.sentAt);
     this.findings.violate(
       'dropped',
-      `${nameOf(record)} lost its place in ${lock.name}, ${(now - heard).toFixed(0)} ms after its client called`,
+      `${nameOf(record)} lost its place in ${lock.name}, ${silent.toFixed(0)} ms after its client called`,
     );
-    return undefined;
   }
 
   /** The server has granted the lock to `record`, with others: nobody else that was in line when that was sent may wait still. */
