@@ -222,14 +222,19 @@ async function stop({ pool }: Target, random: Random, least: number, most: numbe
 
 /** Something that all behind the front may feel, for so long. */
 async function atProxy(target: Target, begin: () => void | (() => void), ms: number): Promise<boolean> {
-  const victims = target.pool.behindProxy;
-  if (victims.length === 0) return false;
-  const faults = victims.map(({ name }) => target.history.fault('cut', { victim: name }));
+  const { pool, history } = target;
+  if (pool.behindProxy.size === 0) return false;
+  const heals: (() => void)[] = [];
+  const suffers = (victim: string): void => void heals.push(history.fault('cut', { victim }).heal);
+  pool.behindProxy.forEach(suffers);
+  // Also those that start meanwhile.
+  pool.onBehindProxy.add(suffers);
   const end = begin();
   await pause(ms);
   end?.();
   await pause(RECONNECTED);
-  for (const { heal } of faults) heal();
+  pool.onBehindProxy.delete(suffers);
+  for (const heal of heals) heal();
   return true;
 }
 

@@ -19,6 +19,10 @@ const MOST_STARTING = 3;
 /** So many processes at work, always; spares that have started already take the places of those that are killed. */
 export class WorkerPool {
   readonly members: Member[] = [];
+  /** The names of all that may feel what is done to the front, from their start on. */
+  readonly behindProxy = new Set<string>();
+  /** Called with the name of each that starts behind the front. */
+  readonly onBehindProxy = new Set<(name: string) => void>();
   private readonly spares: Member[] = [];
   private readonly starting = new Set<Promise<void>>();
   private failure: { readonly error: unknown } | undefined;
@@ -46,13 +50,6 @@ export class WorkerPool {
     return this.started;
   }
 
-  /** All that may feel what is done to the front. */
-  get behindProxy(): WorkerProcess[] {
-    return [...this.members, ...this.spares]
-      .filter(({ behindProxy }) => behindProxy)
-      .map(({ worker }) => worker);
-  }
-
   /** Kills one, and puts a spare in its place at once. False if there is none. */
   async kill(member: Member): Promise<boolean> {
     const { behindProxy } = member;
@@ -62,6 +59,7 @@ export class WorkerPool {
     this.spares.splice(this.spares.indexOf(spare), 1);
     this.members[place] = spare;
     const killed = member.worker.kill();
+    this.behindProxy.delete(member.worker.name);
     this.onJoin(spare.worker, place);
     const replacing = this.start(behindProxy).then(
       (fresh) => {
@@ -85,6 +83,10 @@ export class WorkerPool {
   private async start(behindProxy: boolean): Promise<Member> {
     this.started += 1;
     const name = `w${this.started}`;
+    if (behindProxy) {
+      this.behindProxy.add(name);
+      for (const hears of this.onBehindProxy) hears(name);
+    }
     const port = behindProxy ? this.ways.proxy : this.ways.direct;
     const redis = { host: '127.0.0.1', port, connectionName: name };
     return { worker: await this.lab.worker({ name, redis }), behindProxy };
