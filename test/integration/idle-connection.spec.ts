@@ -6,7 +6,7 @@ import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, SOON } from '../support/waiting.js';
 
-const COMMAND_TIMEOUT = 300;
+const COMMAND_TIMEOUT = 600;
 
 /** As a NAT or a balancer does it: no packet passes any more, and neither side learns of it. */
 describe('a connection for commands that was idle, and is forgotten on its way', () => {
@@ -25,6 +25,8 @@ describe('a connection for commands that was idle, and is forgotten on its way',
     await client.service.withLock('before', () => undefined);
     // Idle is what said nothing for longer than a command may take.
     await pass(COMMAND_TIMEOUT + 50);
+    // A busy machine may have been slow at the start, and said so.
+    client.warnings.length = 0;
     return client;
   };
 
