@@ -1,4 +1,4 @@
-import { now, type Instant } from '../../core/port/lease.js';
+import { now } from '../../core/port/lease.js';
 import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
 import type { CommandLink } from '../redis-client/commands/link.js';
 import { script, type Script, type ScriptRunner } from '../redis-client/commands/script.js';
@@ -7,7 +7,7 @@ import { atMost } from '../redis-client/server/time-limit.js';
 import { readReply, type Reply } from './reply.js';
 import * as scripts from './scripts/scripts.generated.js';
 import type { RawInspection } from './snapshot.js';
-import { Together } from './together.js';
+import { Together, type Answered } from './together.js';
 
 /** The keys of one lock: hash, queue, clients. */
 export type RedisKeys = readonly [hash: string, queue: string, clients: string];
@@ -113,28 +113,24 @@ export class Commands {
    * @throws CommandFailure
    */
   acquire<A extends Ask>(keys: RedisKeys, asks: readonly A[], asker: Asker<A>): Promise<void> {
+    const until = performance.now() + this.times.commandTimeout;
     let named: readonly A[] = [];
-    let firstAt: Instant | undefined;
-    let sentAt!: Instant;
-    const send = (): Promise<unknown> =>
-      this.together.join(this.scripts.acquire, keys, (at) => {
+    const send = (): Promise<Answered> =>
+      this.together.join(this.scripts.acquire, keys, () => {
         named = asks.filter(({ isAsking }) => isAsking);
-        firstAt ??= at;
-        sentAt = at;
         return named.length > 0 ? wordsOf(named) : undefined;
       });
-    const until = (): number => firstAt!.monotonic + this.times.commandTimeout;
     const failed = (error: unknown): CommandFailure => {
       const failure = toCommandFailure(error);
       if (failure.effect === 'unknown') asker.uncertain(named);
       return failure;
     };
-    const again = (): Promise<unknown> => send().catch((error: unknown) => Promise.reject(failed(error)));
-    const read = (raw: unknown): void => {
-      if (raw !== undefined) asker.answered(readAnswer(raw, sentAt), named);
+    const again = (): Promise<Answered> => send().catch((error: unknown) => Promise.reject(failed(error)));
+    const read = (answered: Answered): void => {
+      if (answered.raw !== undefined) asker.answered(readAnswer(answered), named);
     };
     return send().then(read, (error: unknown) =>
-      this.usual.retry.after(failed(error), again, until()).then(read),
+      this.usual.retry.after(failed(error), again, until).then(read),
     );
   }
 
@@ -153,17 +149,11 @@ export class Commands {
     const words = how || served.length > 0 ? [id, about, how ?? '', value ?? '', ...served] : [id];
     // Sent after an acquire on the same connection, it is carried out after it; on another one it may not be (rule 8).
     const later = how === 'leave' ? [id, about, how, 'mark'] : words;
-    let firstAt: Instant | undefined;
-    let sentAt!: Instant;
-    const run = (said: readonly (string | number)[]): Promise<unknown> =>
-      this.together.join(this.scripts.done, keys, (at) => {
-        firstAt ??= at;
-        sentAt = at;
-        return said;
-      });
-    const read = (raw: unknown): void => ended(readAnswer(raw, sentAt));
+    const since = performance.now();
+    const run = (said: readonly (string | number)[]): Promise<Answered> =>
+      this.together.join(this.scripts.done, keys, () => said);
+    const read = (answered: Answered): void => ended(readAnswer(answered));
     return run(words).then(read, (error: unknown) => {
-      const since = firstAt!.monotonic;
       const more = this.usual.retry
         .after(error, () => run(later), since + lease, untilGivenBack)
         .then(read, () => ended());
@@ -177,13 +167,8 @@ export class Commands {
    */
   async force(keys: RedisKeys, [first = '', ...more]: readonly string[], token?: number): Promise<Reply> {
     const said = [first, '', 'force', token ?? '', ...more];
-    let sentAt!: Instant;
-    const run = (): Promise<unknown> =>
-      this.together.join(this.scripts.done, keys, (at) => {
-        sentAt = at;
-        return said;
-      });
-    const raw = await this.usual.retry.until(run, performance.now() + this.times.commandTimeout);
+    const run = (): Promise<Answered> => this.together.join(this.scripts.done, keys, () => said);
+    const { raw, sentAt } = await this.usual.retry.until(run, performance.now() + this.times.commandTimeout);
     return readReply(raw, sentAt);
   }
 
@@ -197,14 +182,12 @@ export class Commands {
     const words: (string | number)[] = [client, held.length];
     for (const { id, lease, present } of held) words.push(id, lease, present);
     words.push(...waiting);
-    let sentAt = now();
-    const say = (at: Instant): typeof words => {
-      sentAt = at;
-      return words;
-    };
     const { heartbeat } = this.scripts;
-    const sent = via ? via.run(heartbeat, keys, words) : this.together.join(heartbeat, keys, say);
-    const raw = await sent;
+    if (via) {
+      const sentAt = now();
+      return readReply(await via.run(heartbeat, keys, words), sentAt);
+    }
+    const { raw, sentAt } = await this.together.join(heartbeat, keys, () => words);
     return readReply(raw, sentAt);
   }
 
@@ -236,7 +219,7 @@ function wordsOf(asks: readonly Ask[]): (string | number)[] {
   return words;
 }
 
-function readAnswer(raw: unknown, sentAt: Instant): Reply | Usual {
+function readAnswer({ raw, sentAt }: Answered): Reply | Usual {
   return typeof raw === 'object' ? readReply(raw, sentAt) : { sentAt, usual: Number(raw) };
 }
 

@@ -210,7 +210,7 @@ export class Turn implements Grant {
   private released: Promise<void> | undefined;
 
   /**
-   * @param number its token; a shared hold has one as well, which nobody sees
+   * @param number its token, also of a shared hold, where `token` hides it
    * @param since when it has its turn (monotonic)
    */
   constructor(

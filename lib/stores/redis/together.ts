@@ -9,17 +9,25 @@ const MOST_LOCKS = 32;
 
 type Word = string | number;
 
-/** The words that a call says in a command that is sent now; undefined: there is nothing to say any more, and it is answered with undefined. */
-export type Say = (sentAt: Instant) => readonly Word[] | undefined;
+/** The words that a call says now; undefined: there is nothing to say any more, and it is answered with undefined. */
+export type Say = () => readonly Word[] | undefined;
+
+/** What the script answered for a lock. */
+export interface Answered {
+  readonly raw: unknown;
+  /** When the command was sent that is answered. */
+  readonly sentAt: Instant;
+}
 
 interface ScriptCall {
   readonly keys: readonly string[];
   readonly say: Say;
-  readonly resolve: (answer: unknown) => void;
+  readonly resolve: (answered: Answered) => void;
   readonly reject: (error: unknown) => void;
 }
 
 interface SharedCommand {
+  readonly sentAt: Instant;
   readonly calls: ScriptCall[];
   readonly keys: string[];
   readonly words: Word[];
@@ -41,7 +49,7 @@ export class Together {
   constructor(private readonly connection: Pick<CommandLink, 'scripts' | 'isCluster'>) {}
 
   /** Sends a call with others if it can. Not on a Cluster, where each lock may be on another node. */
-  join(script: Script, keys: readonly string[], say: Say): Promise<unknown> {
+  join(script: Script, keys: readonly string[], say: Say): Promise<Answered> {
     const [hash = ''] = keys;
     if (this.script !== script || this.hashes.has(hash) || this.connection.isCluster) this.send();
     this.script = script;
@@ -66,13 +74,13 @@ export class Together {
     const commands = new Map<number, SharedCommand>();
     const sentAt = now();
     for (const call of calls) {
-      const words = call.say(sentAt);
+      const words = call.say();
       if (!words) {
-        call.resolve(undefined);
+        call.resolve({ raw: undefined, sentAt });
         continue;
       }
       let command = commands.get(words.length);
-      if (!command) commands.set(words.length, (command = { calls: [], keys: [], words: [] }));
+      if (!command) commands.set(words.length, (command = { sentAt, calls: [], keys: [], words: [] }));
       command.calls.push(call);
       command.keys.push(...call.keys);
       command.words.push(...words);
@@ -80,11 +88,11 @@ export class Together {
     for (const command of commands.values()) this.runOne(script, command);
   }
 
-  private runOne(script: Script, { calls, keys, words }: SharedCommand): void {
+  private runOne(script: Script, { sentAt, calls, keys, words }: SharedCommand): void {
     this.connection.scripts.runOnce(script, keys, words).then(
-      (answer) => {
-        if (calls.length === 1) return calls[0]!.resolve(answer);
-        for (const [i, call] of calls.entries()) settle(call, (answer as unknown[])[i]);
+      (raw) => {
+        if (calls.length === 1) return calls[0]!.resolve({ raw, sentAt });
+        for (const [i, call] of calls.entries()) settle(call, { raw: (raw as unknown[])[i], sentAt });
       },
       (error: unknown) => this.failed(script, calls, error),
     );
@@ -102,7 +110,8 @@ export class Together {
 }
 
 /** In place of an error for the whole command, a script answers with its text for that lock. */
-function settle({ resolve, reject }: ScriptCall, answer: unknown): void {
-  if (typeof answer === 'string' && !/^\d/.test(answer)) reject(toCommandFailure(new Error(answer)));
-  else resolve(answer);
+function settle({ resolve, reject }: ScriptCall, answered: Answered): void {
+  const { raw } = answered;
+  if (typeof raw === 'string' && !/^\d/.test(raw)) reject(toCommandFailure(new Error(raw)));
+  else resolve(answered);
 }

@@ -59,7 +59,7 @@ local function refusal(lock, client, waiting, name, terms, most)
   return waiting >= tonumber(most) and not isNext(lock, waiting, terms) and 'full ' .. waiting or nil, waiting
 end
 
--- The hold and the mark of each request behind the first, in a row: those of the request at values[i] are at (i - 3) / 2 and (i - 1) / 2.
+-- Looks up the requests behind the first. The result has the hold of the request at values[i] at (i - 3) / 2, and its mark at (i - 1) / 2.
 local function recordsOf(lock, values)
   local fields = {}
   for i = 5, #values, 4 do
