@@ -77,8 +77,8 @@ function foreignTo(value: object): string | undefined {
   return given.every((each) => each === undefined) ? 'an object that names no server' : undefined;
 }
 
-/** The prototype of a class, unlike that of a function, is read-only. Also where it was compiled to a function: those of clients have `duplicate`. */
-function isClass(value: { readonly prototype?: unknown }): boolean {
+/** A class has a read-only prototype; a function does not. A client's class that was compiled to a function has `duplicate` in its prototype. */
+export function isClass(value: { readonly prototype?: unknown }): boolean {
   const { writable } = Object.getOwnPropertyDescriptor(value, 'prototype') ?? {};
   return writable === false || 'duplicate' in Object(value.prototype);
 }

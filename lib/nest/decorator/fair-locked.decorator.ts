@@ -3,6 +3,7 @@ import { COMMON_OPTIONS } from '../../core/options/acquire-options.js';
 import { requireOptions } from '../../core/options/refusals.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { shown } from '../../core/errors/text.js';
+import { isClass } from '../../setup/option-checks.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
 import { nameOf, nameOfPlace, refuseStandardDecorators, refuseUndefined } from './decorated-place.js';
 import {
@@ -79,22 +80,15 @@ export function FairLocked(
   return decorate; // which of the two it is, is known where it is written
 }
 
-/** Without its parentheses, `@FairLocked` gets what it decorates here, and would leave a method as it is, and put a function in place of a class. */
+/** Without parentheses, `@FairLocked` receives the class or the method itself. It would not lock the method, and would replace the class with a function. */
 function refuseBare(given: readonly unknown[]): void {
   const [target, property] = given as [object, string | symbol | undefined];
   refuseStandardDecorators(property);
-  const isOnClass = given.length === 1 && isClass(target);
+  const isOnClass = given.length === 1 && typeof target === 'function' && isClass(target);
   if (given.length < 3 && !isOnClass) return;
   throw new LockConfigurationError(
     `@FairLocked stands without parentheses on ${nameOf(target, property)}, so it would lock nothing: write ` +
       `@FairLocked()${isOnClass ? ' above each method that needs the lock' : ''}.`,
-  );
-}
-
-/** The prototype of a class, unlike that of a key function, is read-only. */
-function isClass(value: unknown): boolean {
-  return (
-    typeof value === 'function' && Object.getOwnPropertyDescriptor(value, 'prototype')?.writable === false
   );
 }
 
