@@ -255,7 +255,8 @@ export class Checker implements ClientListener {
     const [named = '', , how] = args;
     const caller = this.clientOf(named.split(':')[0]!);
     const isForce = script === 'done' && how === 'force';
-    if (isForce && !(reply instanceof RedisError))
+    // One that was stopped is an error to its caller, and may have ended the hold before.
+    if (isForce && (!(reply instanceof RedisError) || hasFewerHolds(after, before)))
       this.excuses.breaks.push({ kind: 'forced', at: this.world.now, lock: lock.name });
     if (isForce) lock.kept.clear();
     this.line.checkGap(lock);
@@ -442,6 +443,10 @@ function conflictOf(holding: readonly RequestRecord[]): boolean {
   const shares = holding.map(({ planned: { share } }) => share);
   const used = shares.reduce((sum, share) => sum + weightOf(share), 0);
   return used > Math.max(...shares.map((share) => (share?.mode === 'permits' ? share.permits : Infinity)));
+}
+
+function hasFewerHolds(after: LockData, before: LockData | undefined): boolean {
+  return before?.holdings.some(({ id }) => !after.holdings.some((hold) => hold.id === id)) ?? false;
 }
 
 /** No script may follow that would tell that nobody waits any more. */
