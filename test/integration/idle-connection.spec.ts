@@ -21,13 +21,15 @@ describe('a connection for commands that was idle, and is forgotten on its way',
   });
 
   const idle = async () => {
-    const client = await clients.start(proxy.url);
-    await client.service.withLock('before', () => undefined);
-    // Idle is what said nothing for longer than a command may take.
-    await pass(COMMAND_TIMEOUT + 50);
-    // A busy machine may have been slow at the start, and said so.
-    client.warnings.length = 0;
-    return client;
+    for (;;) {
+      const client = await clients.start(proxy.url);
+      await client.service.withLock('before', () => undefined);
+      // Idle is what said nothing for longer than a command may take.
+      await pass(COMMAND_TIMEOUT + 50);
+      // After a start that was slow, on a busy machine, the log would not repeat within 10 s that Redis does not respond.
+      if (client.warnings.length === 0) return client;
+      await clients.close();
+    }
   };
 
   const calls: [string, (service: FairLockService) => Promise<unknown>, unknown][] = [

@@ -22,6 +22,8 @@ export interface CampaignOptions {
   readonly safety: number;
   /** How many processes are killed a second; absent: as many as usual. */
   readonly killsPerSecond?: number | undefined;
+  /** The share of the locks that is used; default 1. All of them take more than a core. */
+  readonly share?: number;
   /** How long none is made afterwards, ms. */
   readonly liveness: number;
   /** At the end, wait until no key is left (a minute), rather than only see that each has a time to live. */
@@ -77,8 +79,9 @@ interface Stage {
 
 async function run(options: CampaignOptions, totals: Totals, stage: Stage): Promise<void> {
   const { server, admin, proxy, lab } = stage;
+  const { share = 1 } = options;
   let number = 1;
-  const begin = (): Round => new Round(number, options.seed + 1_000 * number, lab, stage.folder);
+  const begin = (): Round => new Round(number, options.seed + 1_000 * number, share, lab, stage.folder);
   let round = begin();
   const ways = { direct: server.port, proxy: Number(new URL(proxy.url).port) };
   const pool = new WorkerPool(lab, ways, (worker, place) => round.join(worker, place));
@@ -90,7 +93,7 @@ async function run(options: CampaignOptions, totals: Totals, stage: Stage): Prom
       ...{ server, admin, proxy, pool },
       history: lab.history,
       prefix: lab.prefix,
-      keys: () => keysOf(number),
+      keys: () => keysOf(number, share),
       lease,
       heartbeat: Math.min(lease, livenessWindow) / 3,
     },

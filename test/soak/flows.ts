@@ -82,23 +82,26 @@ const SHARED_BY: readonly (readonly number[])[] = [
 export const PLACES = 5;
 
 /**
- * What the process in a certain place asks for in a round. Two rounds in turn have no lock in common: the one ends while
- * the other begins.
+ * What the process in a certain place asks for in a round, of so large a share of the locks. Two rounds in turn have no lock in common: the
+ * one ends while the other begins.
  */
-export function flowsOf(round: number, place: number): Flow[] {
-  return locksOf(round)
+export function flowsOf(round: number, place: number, share: number): Flow[] {
+  return locksOf(round, share)
     .filter(({ places }) => places.includes(place))
     .flatMap(({ flow, requests }) => Array.from({ length: requests }, () => flow));
 }
 
 /** The locks of a round. */
-export function keysOf(round: number): string[] {
-  return locksOf(round).map(({ flow }) => flow.key);
+export function keysOf(round: number, share: number): string[] {
+  return locksOf(round, share).map(({ flow }) => flow.key);
 }
 
-function locksOf(round: number): { flow: Flow; requests: number; places: readonly number[] }[] {
+function locksOf(
+  round: number,
+  share: number,
+): { flow: Flow; requests: number; places: readonly number[] }[] {
   return Object.entries(KINDS).flatMap(([name, { locks, requests, longestPause, ...load }]) =>
-    Array.from({ length: locks }, (_, i) => ({
+    Array.from({ length: Math.ceil(locks * share) }, (_, i) => ({
       flow: {
         key: `${name}-${i}-${round % 2 === 0 ? 'even' : 'odd'}`,
         load: { ...load, waitTime: WAIT_TIME },

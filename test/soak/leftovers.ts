@@ -9,9 +9,9 @@ const LONGEST_TTL = 60_000;
 /** Records each key of the lab that has no time to live. */
 export async function lookForTtls(admin: Redis, lab: Lab): Promise<number> {
   const keys = await keysOf(admin, lab);
+  const ttls = await Promise.all(keys.map(async (name) => [name, await admin.pttl(name)] as const));
   let longest = 0;
-  for (const name of keys) {
-    const ttl = await admin.pttl(name);
+  for (const [name, ttl] of ttls) {
     if (ttl === -1) lab.history.add({ at: stamp(), worker: 'test', type: 'keyWithoutTtl', name });
     longest = Math.max(longest, ttl);
   }
@@ -20,8 +20,13 @@ export async function lookForTtls(admin: Redis, lab: Lab): Promise<number> {
 
 /** Records each shared lock whose weight is not that of its holders (docs/internals/protocol.md). */
 export async function lookForWeights(admin: Redis, lab: Lab): Promise<void> {
-  for (const name of await keysOf(admin, lab)) {
-    const fields: Record<string, string> = await admin.hgetall(name).catch(() => ({})); // it is no hash
+  const locks = await Promise.all(
+    (await keysOf(admin, lab)).map(async (name) => {
+      const fields: Record<string, string> = await admin.hgetall(name).catch(() => ({})); // it is no hash
+      return [name, fields] as const;
+    }),
+  );
+  for (const [name, fields] of locks) {
     const used = fields['format']?.split(' ')[3];
     if (used === undefined) continue;
     const holds = Object.entries(fields)

@@ -31,6 +31,7 @@ export class Round {
   constructor(
     readonly number: number,
     private readonly seed: number,
+    private readonly share: number,
     private readonly lab: Lab,
     parent: string,
   ) {
@@ -47,7 +48,7 @@ export class Round {
     worker.beginRound({
       number: this.number,
       seed,
-      flows: flowsOf(this.number, place),
+      flows: flowsOf(this.number, place, this.share),
       events,
       log: this.log,
     });

@@ -31,7 +31,7 @@ export interface Trouble {
   readonly make: (target: Target, random: Random) => Promise<boolean | void>;
 }
 
-/** G, and ε behind it: how long broken subscriptions may take to come back on a busy machine, ms. */
+/** G, and ε behind it: how long broken subscriptions may take to come back, ms; on a busy machine, longer (`subscribed`). */
 const RECONNECTED = 500;
 /** The longest pause between two attempts to connect, with its jitter, ms. */
 const LONGEST_BACKOFF = 1_200;
@@ -83,16 +83,18 @@ export const TROUBLES: readonly Trouble[] = [
         if (id) await admin.call('CLIENT', 'KILL', 'ID', id);
       }
       await pause(RECONNECTED);
+      await subscribed(admin, () => membersOf(pool).filter((name) => name === worker.name));
       heal();
     },
   },
   {
     name: 'cut all subscribers',
     perSecond: 0.03,
-    make: async ({ history, admin }) => {
+    make: async ({ history, admin, pool }) => {
       const { heal } = history.fault('cut');
       await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
       await pause(RECONNECTED);
+      await subscribed(admin, () => membersOf(pool));
       heal();
     },
   },
@@ -222,7 +224,7 @@ async function stop({ pool }: Target, random: Random, least: number, most: numbe
 
 /** Something that all behind the front may feel, for so long. */
 async function atProxy(target: Target, begin: () => void | (() => void), ms: number): Promise<boolean> {
-  const { pool, history } = target;
+  const { pool, history, admin } = target;
   if (pool.behindProxy.size === 0) return false;
   const heals: (() => void)[] = [];
   const suffers = (victim: string): void => void heals.push(history.fault('cut', { victim }).heal);
@@ -233,9 +235,24 @@ async function atProxy(target: Target, begin: () => void | (() => void), ms: num
   await pause(ms);
   end?.();
   await pause(RECONNECTED);
+  await subscribed(admin, () => membersOf(pool).filter((name) => pool.behindProxy.has(name)));
   pool.onBehindProxy.delete(suffers);
   for (const heal of heals) heal();
   return true;
+}
+
+/** Those at work that were not killed meanwhile. */
+function membersOf(pool: WorkerPool): string[] {
+  return pool.members.map(({ worker }) => worker.name);
+}
+
+/** Resolves when the server has a subscriber of each of `names`, which may change meanwhile. */
+async function subscribed(admin: Redis, names: () => readonly string[]): Promise<void> {
+  const all = async (): Promise<boolean> => {
+    const clients = String(await admin.call('CLIENT', 'LIST', 'TYPE', 'pubsub'));
+    return names().every((name) => clients.includes(` name=${name} `));
+  };
+  await eventually(all, SERVER_TIME_LIMIT, 'the subscriptions that were broken');
 }
 
 async function answers(admin: Redis): Promise<boolean> {
