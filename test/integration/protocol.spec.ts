@@ -365,6 +365,23 @@ describe('the scripts of the native protocol', () => {
     for (const left of [queue, clients]) expect(left).toBeGreaterThanOrEqual(2 * TIMES.window - 1_000);
   });
 
+  test('rule 10: while a client waits, the list of the waiting clients lives, however long the queue does', async () => {
+    const [holder, waiter] = await three();
+    await holder.acquire(1);
+    await waiter.acquire(1);
+    await redis.pexpire(holder.keys[2], 1_000);
+    await waiter.beat([], [1]);
+    expect(await redis.pttl(holder.keys[2])).toBeGreaterThanOrEqual(2 * TIMES.window - 1_000);
+  });
+
+  test('rule 10: clients that a stopped script left without a time to live have one after the next done', async () => {
+    const [holder, next] = await three();
+    await holder.acquire(1);
+    await redis.zadd(holder.keys[2], Date.now(), next.id);
+    await next.done(1, ':label', 'leave', 'mark');
+    expect(await redis.pttl(holder.keys[2])).toBeGreaterThan(0);
+  });
+
   test('rule 10: a lock that was waited for leaves no key when it is free', async () => {
     const [holder, next] = await three();
     await holder.acquire(1);

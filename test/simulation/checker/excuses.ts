@@ -186,7 +186,9 @@ export class Excuses {
   }
 
   private get messagesMayBeLost(): boolean {
-    return this.plan.denied.includes('PUBLISH') || this.kinds.has('mute');
+    // A script that is stopped sends none.
+    const isStopped = this.kinds.has('stopped-script');
+    return this.plan.denied.includes('PUBLISH') || this.kinds.has('mute') || isStopped;
   }
 
   /** A fixed lease that is not longer may be used up by replicas that acknowledge the grant slowly, but for its margin, ms. */

@@ -319,14 +319,14 @@ lock.mayGrantAt = lock.mayGrantAt or grantableAt(lock.prefix .. 'primary', lock.
 return lock.now >= lock.mayGrantAt
 end`;
 const queuePart1 = `local function markAlive(lock, client)
-if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
-redis.call('ZREMRANGEBYSCORE', lock.clients, 0, '(' .. number(lock.now))
+local isNew = redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1
 outlive(lock.clients, 2 * WINDOW)
+if isNew then
+redis.call('ZREMRANGEBYSCORE', lock.clients, 0, '(' .. number(lock.now))
 end
 end
 local function keepQueue(lock)
 if outlive(lock.queue, 2 * WINDOW) then
-outlive(lock.clients, 2 * WINDOW)
 outlive(lock.hash, math.max(2 * WINDOW, lock.used > 0 and lock.ends - lock.now or 0))
 end
 end
@@ -688,6 +688,7 @@ end
 end
 if answer == 'none' then
 redis.call('HDEL', lock.hash, '')
+outlive(lock.clients, 2 * WINDOW)
 lock.ends = lock.used > 0 and math.min(lock.ends, lock.now) or lock.ends
 local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]
 if head then

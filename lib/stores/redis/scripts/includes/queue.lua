@@ -1,17 +1,18 @@
 -- Who enters the queue, and how long it lives.
 
 local function markAlive(lock, client)
-  if redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1 then
+  local isNew = redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1
+  -- Whatever the queue has: one of the two may have been evicted, or made before the clock was set back.
+  outlive(lock.clients, 2 * WINDOW)
+  if isNew then
     -- Else a lock that is never idle would keep all clients that it has ever seen.
     redis.call('ZREMRANGEBYSCORE', lock.clients, 0, '(' .. number(lock.now))
-    outlive(lock.clients, 2 * WINDOW)
   end
 end
 
--- The three keys of a queue live for as long as each other.
+-- The hash lives for as long as the queue.
 local function keepQueue(lock)
   if outlive(lock.queue, 2 * WINDOW) then
-    outlive(lock.clients, 2 * WINDOW)
     outlive(lock.hash, math.max(2 * WINDOW, lock.used > 0 and lock.ends - lock.now or 0))
   end
 end
