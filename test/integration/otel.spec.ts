@@ -173,7 +173,7 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
   test('a wait that fails ends its span once, as an error without the key', async () => {
     const busy = await one.service.acquire('order:3');
     await expect(
-      request(() => one.service.acquire('order:3', { ...options, waitTime: 30 })),
+      request(() => one.service.acquire('order:3', { ...options, waitTime: 300 })),
     ).rejects.toMatchObject({ code: 'WAIT_TIMEOUT' });
     await busy.release();
     const failed = named('fairlock wait');

@@ -129,10 +129,12 @@ local function finish(first, values)
     end
   end
   if answer == 'none' then
-    -- A write that is allowed when memory is full comes first (rule 10). A script that was stopped may have left clients without a time to
-    -- live, or too much in `used`.
+    -- A write that is allowed when memory is full comes first (rule 10). A script that was stopped may have left too much in `used`, or
+    -- clients without a time to live; something else may be kept there.
     redis.call('HDEL', lock.hash, '')
-    outlive(lock.clients, 2 * WINDOW)
+    if (tonumber(redis.pcall('ZCARD', lock.clients)) or 0) > 0 then
+      outlive(lock.clients, 2 * WINDOW)
+    end
     lock.ends = lock.used > 0 and math.min(lock.ends, lock.now) or lock.ends
     -- Or it has granted the lock to the head of the queue without telling it.
     local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]

@@ -688,7 +688,9 @@ end
 end
 if answer == 'none' then
 redis.call('HDEL', lock.hash, '')
+if (tonumber(redis.pcall('ZCARD', lock.clients)) or 0) > 0 then
 outlive(lock.clients, 2 * WINDOW)
+end
 lock.ends = lock.used > 0 and math.min(lock.ends, lock.now) or lock.ends
 local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]
 if head then
