@@ -334,8 +334,9 @@ export class Checker implements ClientListener {
     if (holdings.length > 0 && state.end > first)
       this.findings.violate('rule', `${lock.name} does not look when its holds end`);
     const expireAt = this.server.redis.keys.get(lock.name)?.expireAt ?? Infinity;
+    // A renewal that was stopped is an error to its caller, whose lease is as before until the next one.
     for (const { ends } of holdings)
-      if (ends > expireAt && ends > now)
+      if (ends > expireAt && ends > now && !lock.wasStopped)
         this.findings.violate('expiry', `${lock.name} expires ${ends - expireAt} ms before a hold of it`);
   }
 
