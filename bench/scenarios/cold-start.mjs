@@ -6,7 +6,7 @@ export default {
     'From the start of Node until the client is connected, including the import of its library; then its ' +
     'first cycle. murlock needs a Nest application context; nestjs-fair-lock runs without Nest here.',
   subjects: ['raw', 'ours', 'before', 'redis-semaphore', 'murlock'],
-  rounds: 5,
+  rounds: 3,
   columns: { openMs: 'connected, ms', firstMs: 'first cycle, ms', rss: 'memory, MB' },
 
   async measure(lab, subject) {

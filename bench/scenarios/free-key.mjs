@@ -13,7 +13,7 @@ export default {
     'cycle: after a warm-up, over its first 1,000 cycles, and over its first 200. On the server, after ' +
     "the warm-up: the time of the client's commands, and all CPU, including sockets and parsing.",
   subjects: ['raw', 'ours', 'before', 'redis-semaphore', 'murlock'],
-  rounds: 7,
+  rounds: 5,
   columns: {
     warmUs: 'client CPU, µs',
     earlyUs: 'first 1,000, µs',

@@ -12,7 +12,7 @@ export default {
     'a bare message: from `PUBLISH` in one process to its arrival in the other.',
   subjects: ['raw', 'ours', 'before', 'redis-semaphore', 'murlock'],
   labels: { raw: 'a bare `PUBLISH`' },
-  rounds: 5,
+  rounds: 3,
   columns: { p50: 'p50, ms', p99: 'p99, ms' },
 
   async measure(lab, subject) {

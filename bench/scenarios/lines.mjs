@@ -81,7 +81,7 @@ export const deadWaiters = {
     'processes are killed (SIGKILL), then the holder releases: the time from there to the grant. 10,000 ' +
     'means at least ten seconds.',
   subjects: longLine.subjects,
-  rounds: 3,
+  rounds: 1,
   columns: { after100: '100 killed, ms', after1000: '1,000 killed, ms' },
 
   async measure(lab, subject) {

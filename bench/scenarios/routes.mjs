@@ -2,9 +2,9 @@ const CONNECTIONS = 50;
 const RATE = 5_000;
 const KEYS = 1_000;
 /** CPU of an application until its code is compiled, µs: a busy machine needs more time for it. */
-const WARM_UP = 3_000_000;
+const WARM_UP = 2_000_000;
 /** A client that polls for a hot key uses little CPU, ms. */
-const LONGEST_WARM_UP = 4_000;
+const LONGEST_WARM_UP = 3_000;
 
 /** An application that is warm, and what its load was told about it. */
 async function warm(lab, subject, keys) {
@@ -51,8 +51,8 @@ export const route = {
 
   async measure(lab, subject) {
     const { open, closed } = await warm(lab, subject, KEYS);
-    const opened = await open(2_000);
-    const { cores, ...limit } = await lab.cores(() => closed(2_000));
+    const opened = await open(1_500);
+    const { cores, ...limit } = await lab.cores(() => closed(1_500));
     return {
       openUs: opened.appUs,
       openP50: opened.p50,
