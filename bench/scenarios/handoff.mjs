@@ -18,7 +18,7 @@ export default {
   async measure(lab, subject) {
     const pair = [await lab.worker(subject), await lab.worker(subject)];
     const throws = subject.name === 'raw' ? volley : passes;
-    await throws(pair, 1_000, 'warm');
+    await throws(pair, 500, 'warm');
     const times = await throws(pair, lab.quick ? 500 : 1_500, 'measured');
     return { p50: median(times), p99: percentile(times, 0.99) };
   },

@@ -34,8 +34,8 @@ async function grants(lab, workers) {
   for (const hold of SECTIONS) {
     const share = (ms) =>
       Promise.all(workers.map((worker) => worker.ask('share', { key: 'hot', callers: CALLERS, hold, ms })));
-    await share(300);
-    const ms = lab.quick ? 300 : 700;
+    await share(200);
+    const ms = lab.quick ? 300 : 600;
     const served = await share(ms);
     found.push((1_000 * served.reduce((sum, { records }) => sum + records.length, 0)) / ms);
   }

@@ -2,7 +2,7 @@ const CONNECTIONS = 50;
 const RATE = 5_000;
 const KEYS = 1_000;
 /** CPU of an application until its code is compiled, µs: a busy machine needs more time for it. */
-const WARM_UP = 2_000_000;
+const WARM_UP = 1_500_000;
 /** A client that polls for a hot key uses little CPU, ms. */
 const LONGEST_WARM_UP = 3_000;
 
@@ -21,7 +21,7 @@ async function warm(lab, subject, keys) {
   const [enough, latest] = [WARM_UP, LONGEST_WARM_UP].map((full) => (lab.quick ? full / 2 : full));
   const begun = performance.now();
   for (let used = 0; used < enough && performance.now() - begun < latest;) {
-    used += (await closed(1_000)).usedUs;
+    used += (await closed(500)).usedUs;
   }
   return { closed, open: (ms) => run('open', ms, { rate: RATE }) };
 }
@@ -87,6 +87,6 @@ export const hotRoute = {
 
   async measure(lab, subject) {
     const { closed } = await warm(lab, subject, 1);
-    return closed(2_000);
+    return closed(1_500);
   },
 };

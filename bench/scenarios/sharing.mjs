@@ -5,7 +5,7 @@ const HOLD = 5;
 const PERMITS = 10;
 const PERMIT_CALLERS = 32;
 const READERS = 20;
-const WARM_UP = 1_000;
+const WARM_UP = 500;
 
 /** Both clients run `loops` at the same time. @returns the records of each loop by client, and what it cost */
 async function share(lab, subject, loops) {
