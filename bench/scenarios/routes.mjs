@@ -2,7 +2,7 @@ const CONNECTIONS = 50;
 const RATE = 5_000;
 const KEYS = 1_000;
 /** CPU of an application until its code is compiled, µs: a busy machine needs more time for it. */
-const WARM_UP = 1_500_000;
+const WARM_UP = 2_500_000;
 /** A client that polls for a hot key uses little CPU, ms. */
 const LONGEST_WARM_UP = 3_000;
 
