@@ -22,14 +22,12 @@ declare module 'fengari' {
     lua_pushboolean(state: LuaState, value: boolean): void;
     lua_pushstring(state: LuaState, value: LuaString): void;
     lua_pushcfunction(state: LuaState, value: LuaFunction): void;
-    lua_pushvalue(state: LuaState, index: number): void;
     lua_createtable(state: LuaState, array: number, records: number): void;
     lua_rawseti(state: LuaState, index: number, position: number): void;
     lua_rawgeti(state: LuaState, index: number, position: number): number;
     lua_setfield(state: LuaState, index: number, name: LuaString): void;
     lua_getfield(state: LuaState, index: number, name: LuaString): number;
     lua_setglobal(state: LuaState, name: LuaString): void;
-    lua_getglobal(state: LuaState, name: LuaString): number;
     lua_pcall(state: LuaState, args: number, results: number, handler: number): number;
     lua_error(state: LuaState): number;
   };
@@ -47,7 +45,6 @@ declare module 'fengari' {
 declare module 'fengari/src/lobject.js' {
   interface Cell {
     readonly value: number;
-    ttisinteger(): boolean;
     setfltvalue(value: number): void;
     setsvalue(value: object): void;
   }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { merged, type Summary } from './summary.js';
+import { add, type Counts } from './campaign.js';
 
 const RUN = fileURLToPath(new URL('run.mjs', import.meta.url));
 
@@ -16,29 +16,31 @@ export async function runJobs(
   first: number,
   seeds: number,
   options: readonly string[],
-): Promise<Summary> {
+): Promise<Counts> {
   const share = Math.ceil(seeds / jobs);
   const starts = Array.from({ length: jobs }, (_, i) => i * share).filter((from) => from < seeds);
   const parts = starts.map((from) =>
     runJob(['--seed', String(first + from), '--seeds', String(Math.min(share, seeds - from)), ...options]),
   );
-  return merged(await Promise.all(parts));
+  const total: Counts = {};
+  for (const part of await Promise.all(parts)) add(total, part);
+  return total;
 }
 
 /** Passes on what a process prints, but for its closing line. */
-function runJob(args: readonly string[]): Promise<Summary> {
+function runJob(args: readonly string[]): Promise<Counts> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [RUN, 'main.ts', ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    let summary: Summary | undefined;
+    let counts: Counts | undefined;
     createInterface(child.stdout).on('line', (line) => {
-      if (line.startsWith('{')) summary = JSON.parse(line) as Summary;
+      if (line.startsWith('{')) counts = JSON.parse(line) as Counts;
       else console.log(line);
     });
     child.on('error', reject);
     child.on('close', (code) => {
-      if (summary) resolve(summary);
+      if (counts) resolve(counts);
       else reject(new Error(`a process of the simulation ended with ${code} and said nothing`));
     });
   });

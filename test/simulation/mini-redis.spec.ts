@@ -35,7 +35,7 @@ describe('the Redis of the simulation answers as a real one', () => {
   });
   beforeEach(() => {
     prefix = uniquePrefix();
-    mini = new MiniRedis({ clock: () => Date.now() * 1000, runId: 'a'.repeat(40) });
+    mini = new MiniRedis(() => Date.now() * 1000, 'a'.repeat(40));
   });
   afterAll(async () => {
     redis.disconnect();

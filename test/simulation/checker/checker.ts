@@ -3,7 +3,7 @@ import type { Grant } from '../../../lib/core/port/lock-store.js';
 import type { Ran } from '../mini-redis/mini-redis.js';
 import { RedisError } from '../mini-redis/reply.js';
 import type { Plan, PlannedRequest } from '../scenario/plan.js';
-import type { ClientListener, Role, SimClient } from '../scenario/sim-client.js';
+import type { ClientListener, SimClient } from '../scenario/sim-client.js';
 import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
 import { CommandBudget } from './command-budget.js';
@@ -68,7 +68,7 @@ export class Checker implements ClientListener {
 
   granted(record: RequestRecord, grant: Grant): void {
     const { now } = this.world;
-    const { planned, client } = record;
+    const { planned } = record;
     const lock = this.lock(record.lock);
     this.findings.tally.grants += 1;
     lock.waiting.delete(record);
@@ -102,7 +102,6 @@ export class Checker implements ClientListener {
       );
     }
     lock.entered = grant.token;
-    void client;
   }
 
   lost(record: RequestRecord): void {
@@ -167,7 +166,7 @@ export class Checker implements ClientListener {
     if (name !== undefined && this.locks.has(name)) this.commands.reason(client, name, 3);
   }
 
-  connection(client: SimClient, _role: Role): void {
+  connection(client: SimClient): void {
     this.commands.connectionChanged(client);
   }
 

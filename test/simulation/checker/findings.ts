@@ -7,7 +7,7 @@ const LIVENESS = new Set(['false-alarm', 'lost-wake-up', 'order', 'dropped', 'cl
 /** What is found wrong in a run, and what is counted in it. */
 export class Findings {
   readonly violations: Violation[] = [];
-  readonly tally = { grants: 0, requests: 0, commands: 0, faults: 0, lost: 0, kept: 0, worstGap: 0 } as Tally;
+  readonly tally = { grants: 0, requests: 0, commands: 0, faults: 0, lost: 0, kept: 0 } as Tally;
 
   constructor(
     private readonly world: World,

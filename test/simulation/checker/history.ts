@@ -110,5 +110,4 @@ type Counted =
   | 'faults'
   | 'lost'
   | 'kept'
-  | 'worstGap'
   | `excused ${'order' | 'overlap' | 'tokens'}: ${Excuse}`;

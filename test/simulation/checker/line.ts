@@ -160,7 +160,6 @@ export class Line {
     const { now } = this.world;
     const { neededSince = Infinity } = lock;
     if (neededSince >= now) return;
-    this.findings.tally.worstGap = Math.max(this.findings.tally.worstGap, now - neededSince);
     const gap = now - Math.max(neededSince, this.excuses.quietSince(this.clients, now));
     if (gap <= this.excuses.longestGap()) return;
     lock.neededSince = undefined;

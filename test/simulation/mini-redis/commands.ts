@@ -34,24 +34,10 @@ export interface Command {
   run(context: CommandContext, args: string[]): Reply;
 }
 
-const reading = (fewest: number, run: Command['run']): Command => ({
-  fewest,
-  writes: false,
-  grows: false,
-  run,
-});
-const writing = (fewest: number, run: Command['run']): Command => ({
-  fewest,
-  writes: true,
-  grows: false,
-  run,
-});
-const growing = (fewest: number, run: Command['run']): Command => ({
-  fewest,
-  writes: true,
-  grows: true,
-  run,
-});
+const kind =
+  (writes: boolean, grows: boolean) =>
+  (fewest: number, run: Command['run']): Command => ({ fewest, writes, grows, run });
+const [reading, writing, growing] = [kind(false, false), kind(true, false), kind(true, true)];
 
 function hashAt(keys: Keyspace, key: string): Map<string, string> | undefined {
   const content = keys.get(key)?.content;

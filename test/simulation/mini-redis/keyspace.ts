@@ -25,10 +25,8 @@ export class Keyspace {
     return value;
   }
 
-  create(key: string, content: Value['content']): Value {
-    const value = { content, expireAt: undefined };
-    this.values.set(key, value);
-    return value;
+  create(key: string, content: Value['content']): void {
+    this.values.set(key, { content, expireAt: undefined });
   }
 
   delete(key: string): boolean {

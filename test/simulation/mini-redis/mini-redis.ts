@@ -33,20 +33,13 @@ export interface Ran {
   readonly stopped: boolean;
 }
 
-export interface MiniRedisOptions {
-  /** The wall clock of the server, µs. */
-  readonly clock: () => number;
-  readonly runId: string;
-}
-
 /**
  * The Redis that a simulation runs on: the commands of the scripts, Lua, messages and expiry, in this process.
  *
  * `npm run sim` trusts it because `mini-redis.spec.ts` compares it with a real server.
  */
-export class MiniRedis {
-  readonly keys: Keyspace;
-  runId: string;
+export class MiniRedis implements CommandContext {
+  readonly keys = new Keyspace(() => this.micros / 1000);
   historyBefore = '';
   memoryFull = false;
   /** Commands that its user has no right to. */
@@ -61,40 +54,24 @@ export class MiniRedis {
 
   private readonly channels = new Map<string, Set<Listener>>();
   private readonly scripts = new Map<string, string>();
-  private readonly context: CommandContext;
   private published: [string, string][] = [];
   /** The time is taken once for a command; a script sees the same. */
-  private micros = 0;
-  private clock = 0;
+  micros = 0;
+  private lastTime = 0;
 
-  constructor(private readonly options: MiniRedisOptions) {
+  /** @param clock the wall clock of the server, µs */
+  constructor(
+    private readonly clock: () => number,
+    public runId: string,
+  ) {
     lua ??= new LuaRuntime();
-    this.runId = options.runId;
-    this.keys = new Keyspace(() => this.micros / 1000);
-    const now = (): number => this.micros;
-    const runId = (): string => this.runId;
-    const historyBefore = (): string => this.historyBefore;
-    this.context = {
-      keys: this.keys,
-      get micros() {
-        return now();
-      },
-      get runId() {
-        return runId();
-      },
-      get historyBefore() {
-        return historyBefore();
-      },
-      publish: (channel, message) => this.publish(channel, message),
-      listeners: (channel) => this.channels.get(channel)?.size ?? 0,
-    };
   }
 
   execute(name: string, args: string[]): Reply {
-    const clock = this.options.clock();
+    const time = this.clock();
     // A real server does not run two commands in the same microsecond.
-    this.micros = clock === this.clock ? this.micros + 1 : clock;
-    this.clock = clock;
+    this.micros = time === this.lastTime ? this.micros + 1 : time;
+    this.lastTime = time;
     return this.run(name, args);
   }
 
@@ -115,7 +92,7 @@ export class MiniRedis {
         if (this.denied.includes(name.toUpperCase())) return noRight(name);
         if (this.memoryFull && COMMANDS[name.toUpperCase()]?.grows) return OUT_OF_MEMORY;
         if (COMMANDS[name.toUpperCase()]?.writes) this.writes += 1;
-        return runCommand(this.context, name, args);
+        return runCommand(this, name, args);
     }
   }
 
@@ -154,7 +131,7 @@ export class MiniRedis {
 
   /** Another server as this one is now, but for what listens to it. */
   twin(): MiniRedis {
-    const twin = new MiniRedis({ ...this.options, runId: this.runId });
+    const twin = new MiniRedis(this.clock, this.runId);
     twin.historyBefore = this.historyBefore;
     twin.keys.restore(this.keys.snapshot());
     twin.denied = this.denied;
@@ -170,7 +147,7 @@ export class MiniRedis {
   }
 
   presentKeys(): string[] {
-    this.micros = this.options.clock();
+    this.micros = this.clock();
     return this.keys.keys();
   }
 
@@ -196,17 +173,21 @@ export class MiniRedis {
         wrote = true;
         this.writes += 1;
       }
-      return runCommand(this.context, name, args);
+      return runCommand(this, name, args);
     });
     if (stopped) this.stopAt = undefined;
     this.onScript?.({ sha, keys, args: scriptArgs, reply, published: this.published, stopped });
     return reply;
   }
 
-  private publish(channel: string, message: string): number {
+  publish(channel: string, message: string): number {
     this.published.push([channel, message]);
     const listeners = this.channels.get(channel);
     for (const listener of listeners ?? []) listener.deliver(channel, message);
     return listeners?.size ?? 0;
+  }
+
+  listeners(channel: string): number {
+    return this.channels.get(channel)?.size ?? 0;
   }
 }

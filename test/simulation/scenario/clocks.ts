@@ -9,17 +9,12 @@ const CLOCKS = 8;
 const SHARE = 0.25;
 
 /** Wall clocks that drift, and hosts that are suspended; by chance of its own, so that the rest of a seed means the same as before. */
-export function drawClocks(
-  plan: Plan,
-  only: readonly FaultKind[] | undefined,
-  without: readonly FaultKind[] = [],
-): Plan {
+export function drawClocks(plan: Plan, only: readonly FaultKind[] | undefined): Plan {
   const random = new Random(plan.seed, CLOCKS);
   const clients = plan.clients.map((client) => ({ ...client, wallRate: 1 + random.between(-5e-5, 5e-5) }));
   const isWanted = only ? CLOCK_FAULT_KINDS.some((kind) => only.includes(kind)) : random.chance(SHARE);
-  const kinds = isWanted ? CLOCK_FAULT_KINDS.filter((kind) => !without.includes(kind)) : [];
-  const { names, safety, lease, window, commandTimeout } = plan;
-  const room = { clients: clients.length, locks: names.length, safety, lease, window, commandTimeout };
-  const faults = [...plan.faults, ...drawFaults(random, kinds, room)].sort((one, other) => one.at - other.at);
+  const faults = [...plan.faults, ...drawFaults(random, isWanted ? CLOCK_FAULT_KINDS : [], plan)].sort(
+    (one, other) => one.at - other.at,
+  );
   return { ...plan, clients, faults };
 }

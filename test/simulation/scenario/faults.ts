@@ -1,4 +1,5 @@
 import type { Random } from '../world/random.js';
+import type { Plan } from './plan.js';
 
 export const FAULT_KINDS = [
   'cut',
@@ -68,14 +69,8 @@ export interface Fault {
   readonly amount: number;
 }
 
-export interface FaultRoom {
-  readonly clients: number;
-  readonly locks: number;
-  readonly safety: number;
-  readonly lease: number;
-  readonly window: number;
-  readonly commandTimeout: number;
-}
+/** What faults are drawn for. */
+type FaultRoom = Pick<Plan, 'clients' | 'names' | 'safety' | 'lease' | 'window' | 'commandTimeout'>;
 
 /** Mostly what is shorter than the protocol's own times, sometimes longer. */
 function drawDuration(random: Random, { lease, window, commandTimeout }: FaultRoom): number {
@@ -100,8 +95,8 @@ export function drawFault(random: Random, kind: FaultKind, room: FaultRoom): Fau
     kind,
     at: random.between(10, room.safety),
     duration: drawDuration(random, room),
-    client: random.int(0, room.clients - 1),
-    lock: random.int(0, room.locks - 1),
+    client: random.int(0, room.clients.length - 1),
+    lock: random.int(0, room.names.length - 1),
     role: random.pick(['commands', 'subscriber', 'both']),
     direction: random.pick(['up', 'down', 'both']),
     flag: random.chance(0.5),

@@ -13,7 +13,6 @@ export interface FaultTargets {
   readonly server: SimServer;
   readonly random: Random;
   readonly checker: Checker;
-  readonly commandTimeout: number;
   client(index: number): SimClient | undefined;
   clients(): readonly SimClient[];
   nameOf(lock: number): string;
@@ -120,7 +119,7 @@ export function inject(fault: Fault, targets: FaultTargets): (() => void) | unde
     }
     case 'frozen-primary': {
       if (server.away) return undefined;
-      const thaw = server.failOver(targets.commandTimeout);
+      const thaw = server.failOver(excuses.commandTimeout);
       return () => {
         thaw();
         // A client that stands still has not given up what it sent to the old primary, and enters a grant that the new one does not know.

@@ -20,13 +20,8 @@ const THERE_AND_BACK = 3_000;
  * is not renewed. Random faults and leases hardly ever meet so, above all because a strict client is granted nothing in the first maxLease
  * of a plan. So one client takes a lock of its own a moment before a loss, and another one asks for the same lock afterwards.
  */
-export function withLostGrant(
-  random: Random,
-  plan: Plan,
-  only: readonly FaultKind[] | undefined,
-  without: readonly FaultKind[],
-): Plan {
-  const losses = LOSSES.filter((kind) => (only?.includes(kind) ?? true) && !without.includes(kind));
+export function withLostGrant(random: Random, plan: Plan, only: readonly FaultKind[] | undefined): Plan {
+  const losses = LOSSES.filter((kind) => only?.includes(kind) ?? true);
   const holder = random.int(0, plan.clients.length - 1);
   const { prefix, strict, times = plan } = plan.clients[holder] as PlannedClient;
   const others = plan.clients.flatMap((other, index) =>
@@ -70,15 +65,14 @@ export function withLostGrant(
 /** A loss of what was granted at `heldAt`. */
 function drawLoss(
   random: Random,
-  { clients, names, safety, lease, window, commandTimeout }: Plan,
+  plan: Plan,
   losses: readonly FaultKind[],
   heldAt: number,
   moment: number,
   wait: number,
 ): Fault[] {
   const kind = random.pick(losses);
-  const room = { clients: clients.length, locks: names.length, safety, lease, window, commandTimeout };
-  const fault = drawFault(random, kind, room);
+  const fault = drawFault(random, kind, plan);
   // A rollback to the data of a while before; a server that is not away for long.
   if (kind !== 'failover')
     return [{ ...fault, at: heldAt + moment, duration: moment, amount: fault.amount + 2 * moment }];
@@ -86,7 +80,7 @@ function drawLoss(
   if (wait < 2 * THERE_AND_BACK || random.chance(0.5))
     return [{ ...fault, at: heldAt - moment, duration: 5 * moment, role: 'both' }];
   // The same, but no client finds the new primary, and the former one comes back as it was.
-  const there = { ...fault, direction: 'down', client: clients.length, flag: false } as const;
+  const there = { ...fault, direction: 'down', client: plan.clients.length, flag: false } as const;
   return [
     { ...there, at: heldAt - moment, duration: THERE_AND_BACK, role: 'subscriber' },
     {

@@ -87,7 +87,6 @@ export interface Plan extends PlannedTimes {
 
 export interface PlanLimits {
   readonly only?: readonly FaultKind[];
-  readonly without?: readonly FaultKind[];
   /** In all plans, not only in some, locks are shared; or kept. */
   readonly shared?: boolean;
   readonly kept?: boolean;
@@ -119,9 +118,9 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
   const long = longHolds && random.chance(0.5) ? LONG : 1;
   const safety = scale === 'least' ? random.int(1_000, 3_000) : long * random.int(6_000, 25_000);
   const latency = random.pick(scale === 'tiny' ? [0.5, 2] : [0.5, 2, 5, 30]);
-  const drawn = drawKinds(random, limits);
-  const isOutage = !limits.only && !limits.without && new Random(seed, OUTAGE).chance(OUTAGES_ALONE);
-  const kinds = isOutage ? OUTAGES : drawn;
+  const anyKinds = drawKinds(random, limits);
+  const isOutage = !limits.only && new Random(seed, OUTAGE).chance(OUTAGES_ALONE);
+  const kinds = isOutage ? OUTAGES : anyKinds;
   const room: FlowRoom = {
     clients,
     locks: names.length,
@@ -132,7 +131,7 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
     lease: times.lease,
     scale,
   };
-  const plan = {
+  const drawn = {
     seed,
     weatherSeed: seed,
     ...times,
@@ -144,48 +143,39 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
     safety,
     clients: Array.from({ length: clients }, () => drawClient(random, safety, scale, prefixes.length)),
     flows: drawFlows(random, room),
-    faults: drawFaults(random, kinds, { clients, locks: names.length, safety, ...times }),
     lags: [],
   };
+  const plan = { ...drawn, faults: drawFaults(random, kinds, drawn) };
   const isQuiet = kinds.length === 0 && !limits.only;
   const only = isQuiet ? [] : limits.only;
   return drawClocks(
-    withReplicas(withKept(withShares(plan, limits.shared), scale, limits.kept), scale, only, limits.without),
+    withReplicas(withKept(withShares(plan, limits.shared), scale, limits.kept), scale, only),
     only,
-    limits.without,
   );
 }
 
 /** By chance of its own, so that a seed without replicas means the same as before there were any. */
-function withReplicas(
-  plan: Plan,
-  scale: TimeScale,
-  only: readonly FaultKind[] | undefined,
-  without: readonly FaultKind[] = [],
-): Plan {
+function withReplicas(plan: Plan, scale: TimeScale, only: readonly FaultKind[] | undefined): Plan {
   const random = new Random(plan.seed, REPLICAS);
   const times = plan.clients.map((client) => client.times ?? plan);
   const drawn = drawReplicated(random, scale, times, only);
   if (!drawn) return plan;
-  const { lags, protections } = drawn;
-  const kinds = drawn.kinds.filter((kind) => !without.includes(kind));
-  const { clients, names, safety, lease, window, commandTimeout } = plan;
-  const room = { clients: clients.length, locks: names.length, safety, lease, window, commandTimeout };
+  const { lags, protections, kinds } = drawn;
   // A strict client that may not run INFO looks at the marker each second, which is too much for days.
   const denied = scale === 'days' ? plan.denied.filter((command) => command !== 'INFO') : plan.denied;
   const replicated = {
     ...plan,
     denied,
     lags,
-    clients: clients.map((client, index) => ({ ...client, ...protections[index] })),
-    faults: [...plan.faults, ...drawFaults(random, kinds, room)],
+    clients: plan.clients.map((client, index) => ({ ...client, ...protections[index] })),
+    faults: [...plan.faults, ...drawFaults(random, kinds, plan)],
   };
-  const { faults, ...rest } = withLostGrant(random, replicated, only, without);
+  const { faults, ...rest } = withLostGrant(random, replicated, only);
   return { ...rest, faults: [...faults].sort((one, other) => one.at - other.at) };
 }
 
 /** Few kinds at a time: what one fault breaks, another often hides. */
-function drawKinds(random: Random, { only, without = [] }: PlanLimits): FaultKind[] {
+function drawKinds(random: Random, { only }: PlanLimits): FaultKind[] {
   const quiet = random.chance(QUIET);
   const share = random.pick([0.08, 0.15, 0.3, 0.5]);
   const drawn: FaultKind[] = FAULT_KINDS.filter(() => random.chance(share));
@@ -195,9 +185,7 @@ function drawKinds(random: Random, { only, without = [] }: PlanLimits): FaultKin
   const wanted = only
     ? only.filter((kind) => kind === one || drawn.includes(kind) || random.chance(0.5))
     : drawn;
-  return wanted.filter(
-    (kind) => (FAULT_KINDS as readonly string[]).includes(kind) && !without.includes(kind),
-  );
+  return wanted.filter((kind) => (FAULT_KINDS as readonly string[]).includes(kind));
 }
 
 function drawClient(random: Random, safety: number, scale: TimeScale, prefixes: number): PlannedClient {

@@ -15,9 +15,6 @@ export type Role = 'commands' | 'subscriber' | 'replication';
 /** Deliveries slower than this (ms) count as a fault. */
 const SLOW = 100;
 
-/** A waiter whose subscription breaks for less than this (ms) keeps its place: the protocol's G, and a little less. */
-export const GRACE = 240;
-
 /** The weather of one connection of one client. */
 export interface RoleWeather {
   readonly up: Weather;
@@ -30,7 +27,7 @@ export interface RoleWeather {
 export interface ClientListener {
   message(client: SimClient, text: string): void;
   /** A connection came up or broke. */
-  connection(client: SimClient, role: Role): void;
+  connection(client: SimClient): void;
   /** A script is to be sent; what this returns is called when that is answered without an error. */
   script(client: SimClient, args: readonly string[]): (() => void) | undefined;
 }
@@ -55,8 +52,6 @@ export class SimClient {
   private wasReachable = true;
   private wasMute = true;
   private lastSeenUnreachable = 0;
-  private lastSeenLongUnreachable = 0;
-  private unreachableSince = 0;
   private lastSeenMute = 0;
 
   constructor(
@@ -69,7 +64,6 @@ export class SimClient {
     readonly planned: PlannedClient,
     private readonly listener: ClientListener,
   ) {
-    this.unreachableSince = world.now;
     this.lastUnsubscribed = world.now;
     this.process = new SimProcess(world, `c${index}`, planned);
     const good = (): Weather => new Weather(plan.latency / 5, plan.latency);
@@ -97,8 +91,8 @@ export class SimClient {
         this.redis.set(role, client);
         const { listener } = this;
         client.on('message', (_channel, message: string) => listener.message(this, message));
-        client.on('ready', () => listener.connection(this, role));
-        client.on('close', () => listener.connection(this, role));
+        client.on('ready', () => listener.connection(this));
+        client.on('close', () => listener.connection(this));
         client.onSend = (name, args) => (name.startsWith('eval') ? listener.script(this, args) : undefined);
         return client as never;
       },
@@ -117,13 +111,6 @@ export class SimClient {
     return this.wasReachable ? this.lastSeenUnreachable : this.world.now;
   }
 
-  /** The same, but for breaks shorter than the grace. */
-  get lastLongUnreachable(): number {
-    const { now } = this.world;
-    const isLong = !this.wasReachable && now - this.unreachableSince > GRACE;
-    return isLong ? now : this.lastSeenLongUnreachable;
-  }
-
   /** The last time at which the server had no subscriber on its channel, as far as was seen. */
   lastUnsubscribed: number;
 
@@ -137,9 +124,7 @@ export class SimClient {
     if (!this.hasSubscription) this.lastUnsubscribed = now;
     const mute = this.isMute();
     const reachable = !mute && this.isSubscribed && !this.inBadWeather('subscriber');
-    this.lastSeenLongUnreachable = this.lastLongUnreachable;
     if (!reachable || !this.wasReachable) this.lastSeenUnreachable = now;
-    if (!reachable && this.wasReachable) this.unreachableSince = now;
     if (mute || this.wasMute) this.lastSeenMute = now;
     this.wasReachable = reachable;
     this.wasMute = mute;
@@ -203,7 +188,7 @@ export class SimClient {
     return this.plan.prefixes[this.planned.prefix] ?? '';
   }
 
-  lanes(role: Role | 'both' = 'both', direction: 'up' | 'down' | 'both' = 'both'): Weather[] {
+  lanes(role: Role | 'both', direction: 'up' | 'down' | 'both'): Weather[] {
     const roles: Role[] = role === 'both' ? ['commands', 'subscriber', 'replication'] : [role];
     const directions = direction === 'both' ? (['up', 'down'] as const) : [direction];
     return roles.flatMap((one) => directions.map((way) => this.weather[one][way]));

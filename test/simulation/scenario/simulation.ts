@@ -219,7 +219,6 @@ export class Simulation {
   private targets(): Omit<FaultTargets, 'dataOf'> {
     const { world, server, random, checker } = this;
     return {
-      commandTimeout: checker.excuses.commandTimeout,
       world,
       server,
       random,

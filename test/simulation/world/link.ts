@@ -103,8 +103,8 @@ export interface ClientEnd {
 export class Link {
   readonly up: Lane;
   readonly down: Lane;
-  private clientOpen = true;
-  private serverOpen = true;
+  openAtClient = true;
+  openAtServer = true;
 
   constructor(
     readonly world: World,
@@ -119,26 +119,18 @@ export class Link {
     this.down = new Lane(this, weather.down, true);
   }
 
-  get openAtServer(): boolean {
-    return this.serverOpen;
-  }
-
-  get openAtClient(): boolean {
-    return this.clientOpen;
-  }
-
   /** A command from the client; `answered` is called at the client with the reply. */
   command(name: string, args: string[], answered: (reply: unknown) => void): void {
     this.up.send(() => {
-      if (!this.serverOpen) return;
+      if (!this.openAtServer) return;
       this.server.command(this, name, args, (reply) => this.toClient(() => answered(reply)));
     });
   }
 
   /** From the server to the client. */
   toClient(deliver: () => void): void {
-    if (!this.serverOpen) return;
-    this.down.send(() => this.clientOpen && deliver());
+    if (!this.openAtServer) return;
+    this.down.send(() => this.openAtClient && deliver());
   }
 
   deliverMessage(channel: string, message: string): void {
@@ -152,7 +144,7 @@ export class Link {
 
   /** The client forgets the connection at once; what it sent may still arrive. */
   destroyByClient(lateCommandsArrive: boolean): void {
-    if (!this.clientOpen) return;
+    if (!this.openAtClient) return;
     this.up.losesData ||= !lateCommandsArrive;
     this.endAtServer();
     this.breakAtClient();
@@ -174,7 +166,7 @@ export class Link {
 
   /** The process died: its kernel closes the connection, which the server receives, or its machine is off, and the server receives nothing. */
   abandon(serverHears: boolean): void {
-    this.clientOpen = false;
+    this.openAtClient = false;
     if (serverHears) this.endAtServer();
   }
 
@@ -183,7 +175,7 @@ export class Link {
     this.up.losesData = true;
     this.down.losesData = true;
     this.endAtClient();
-    this.serverOpen = false;
+    this.openAtServer = false;
   }
 
   private endAtServer(): void {
@@ -195,14 +187,14 @@ export class Link {
   }
 
   private breakAtClient(): void {
-    if (!this.clientOpen) return;
-    this.clientOpen = false;
+    if (!this.openAtClient) return;
+    this.openAtClient = false;
     this.client.broken(this);
   }
 
   private dropAtServer(): void {
-    if (!this.serverOpen) return;
-    this.serverOpen = false;
+    if (!this.openAtServer) return;
+    this.openAtServer = false;
     this.server.hungUp(this);
   }
 }

@@ -2,20 +2,13 @@ import { transformSync } from '@swc/core';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { resolveOptions } from '../../../lib/setup/option-resolution.js';
 import type { Wait } from '../../../lib/core/port/wait.js';
 import type { scriptsOf } from '../../../lib/stores/redis/commands.js';
 import type { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
 import type { SimProcess } from './sim-process.js';
-
-/** A change of one source text, to see whether its absence would be noticed. */
-export interface Mutation {
-  /** Path inside lib/, e.g. `core/port/lease.ts`. */
-  readonly file: string;
-  readonly from: string;
-  readonly to: string;
-}
 
 /** The shipped client, loaded with a simulated process in place of Node's clocks and timers. */
 export interface LoadedClient {
@@ -30,14 +23,15 @@ export interface LoadedClient {
   runIn(process: SimProcess, randomHex: (bytes: number) => string): void;
 }
 
+const LIB = fileURLToPath(new URL('../../../lib', import.meta.url));
 const GENERATED = 'stores/redis/scripts/scripts.generated.ts';
 
 /** Limits of the protocol at which a simulated line would never arrive, made small. */
-export const SMALL_LIMITS: readonly Mutation[] = [
+const SMALL_LIMITS = [
   ['MOST_ENTRIES, PAGE = 1000, 64', 'MOST_ENTRIES, PAGE = 3, 2'],
   ['MOST_TOGETHER = 64', 'MOST_TOGETHER = 2'],
   ['MOST_HOLDERS = 1000', 'MOST_HOLDERS = 3'],
-].map(([from, to]) => ({ file: GENERATED, from: `local ${from}`, to: `local ${to}` }));
+] as const;
 
 type Wrapped = (
   exports: Record<string, unknown>,
@@ -56,19 +50,10 @@ const nodeRequire = createRequire(import.meta.url);
 /** Compiles lib/ once; each `load` makes an independent copy of its modules. */
 export class ClientLoader {
   private readonly compiled = new Map<string, Wrapped>();
-  private readonly unused: Set<Mutation>;
   private readonly scripts = new Map<string, string>();
 
-  constructor(
-    private readonly lib: string,
-    private readonly mutations: readonly Mutation[] = [],
-  ) {
-    this.unused = new Set(mutations);
-    this.load();
-    for (const { file, from } of this.unused) {
-      throw new Error(`a mutation does not apply: ${file} has no ${JSON.stringify(from.slice(0, 60))}`);
-    }
-  }
+  /** @param small with small limits */
+  constructor(private readonly small: boolean) {}
 
   load(): LoadedClient {
     const modules = new Map<string, Record<string, unknown>>();
@@ -111,10 +96,10 @@ export class ClientLoader {
       this.compile(file)(exports, require, ...GLOBALS.map((name) => values[name]));
       return exports;
     };
-    const store = load(join(this.lib, STORE));
-    const wait = load(join(this.lib, WAIT));
-    const options = load(join(this.lib, OPTIONS));
-    const commands = load(join(this.lib, COMMANDS)) as { scriptsOf: typeof scriptsOf };
+    const store = load(join(LIB, STORE));
+    const wait = load(join(LIB, WAIT));
+    const options = load(join(LIB, OPTIONS));
+    const commands = load(join(LIB, COMMANDS)) as { scriptsOf: typeof scriptsOf };
     return {
       RedisLockStore: store['RedisLockStore'] as typeof RedisLockStore,
       Wait: wait['Wait'] as typeof Wait,
@@ -135,7 +120,7 @@ export class ClientLoader {
     const known = this.compiled.get(file);
     if (known) return known;
     if (!existsSync(file)) throw new Error(`no such module: ${file}`);
-    const { code } = transformSync(this.mutate(file, readFileSync(file, 'utf8')), {
+    const { code } = transformSync(this.source(file), {
       filename: file,
       swcrc: false,
       jsc: { target: 'es2023', parser: { syntax: 'typescript', decorators: true } },
@@ -153,13 +138,12 @@ export class ClientLoader {
     return wrapped;
   }
 
-  private mutate(file: string, source: string): string {
-    let text = source;
-    for (const mutation of this.mutations) {
-      if (relative(this.lib, file) !== mutation.file || !text.includes(mutation.from)) continue;
-      text = text.replaceAll(mutation.from, () => mutation.to);
-      this.unused.delete(mutation);
-    }
-    return text;
+  private source(file: string): string {
+    const text = readFileSync(file, 'utf8');
+    if (!this.small || file !== join(LIB, GENERATED)) return text;
+    return SMALL_LIMITS.reduce((source, [from, to]) => {
+      if (!source.includes(`local ${from}`)) throw new Error(`the scripts have no ${from}`);
+      return source.replaceAll(`local ${from}`, `local ${to}`);
+    }, text);
   }
 }

@@ -13,13 +13,13 @@ export interface ReplicaProcess {
 }
 
 /** The longest time after which a replica that joins has the data of its primary, ms. */
-export const LONGEST_SYNC = 500;
+const LONGEST_SYNC = 500;
 
 /** A replica: it has what the primary had a while ago. */
 class Replica {
   /** Of the primary's writes, how many it has; undefined: it has not loaded the primary's data yet. */
   private applied: number | undefined;
-  private data: Data = new Map();
+  data: Data = new Map();
   private lastArrival = 0;
   private stalls = 0;
   private stalledSince = 0;
@@ -41,10 +41,6 @@ class Replica {
 
   get isLoaded(): boolean {
     return this.applied !== undefined;
-  }
-
-  load(offset: number, data: Data): void {
-    this.apply(offset, data);
   }
 
   send(offset: number, data: Data): void {
@@ -72,17 +68,12 @@ class Replica {
     this.apply(offset, data);
   }
 
-  /** What it has, as the data of a primary. */
-  takeData(): Data {
-    return this.data;
-  }
-
   private receive(offset: number, data: Data): void {
     if (this.stalls > 0) this.heldUp = { offset, data };
     else this.apply(offset, data);
   }
 
-  private apply(offset: number, data: Data): void {
+  apply(offset: number, data: Data): void {
     this.applied = offset;
     this.data = data;
     this.world.schedule(this.process.lag * this.random.between(0.1, 1), () => {
@@ -138,7 +129,7 @@ export class ReplicaSet {
     this.replicas.add(replica);
     const load = (): void => {
       this.written();
-      replica.load(this.offset, this.redis.keys.snapshot());
+      replica.apply(this.offset, this.redis.keys.snapshot());
     };
     if (loaded) load();
     else world.schedule(random.between(1, LONGEST_SYNC), load);
@@ -170,7 +161,7 @@ export class ReplicaSet {
   }
 
   dataOf(process: ReplicaProcess): Data | undefined {
-    return this.find(process)?.takeData();
+    return this.find(process)?.data;
   }
 
   /** How far what it has may lie behind, ms. */

@@ -26,23 +26,14 @@ export class SimTimer {
   /** The next time at which the world looks at it. */
   happening: Happening | undefined;
 
-  ref(): this {
-    return this;
-  }
-
   unref(): this {
     return this;
-  }
-
-  hasRef(): boolean {
-    return false;
   }
 }
 
 /** A simulated process: its clocks, its timers, and whether it runs at all. */
 export class SimProcess {
   alive = true;
-  diedAt: number | undefined;
   paused = false;
   private readonly backlog: Happening[] = [];
   private wallStep = 0;
@@ -138,7 +129,6 @@ export class SimProcess {
   /** Never sends anything again. */
   kill(): void {
     this.alive = false;
-    this.diedAt = this.world.now;
     this.backlog.length = 0;
   }
 

@@ -58,7 +58,7 @@ export class SimServer implements ServerEnd {
   ) {
     this.frozen = new FrozenPrimaries(world);
     this.rate = 1 + random.between(-5e-5, 5e-5);
-    this.redis = new MiniRedis({ clock: () => this.micros(), runId: random.hex(20) });
+    this.redis = new MiniRedis(() => this.micros(), random.hex(20));
     this.primary = this.newPrimary(lags.length > 0);
     for (const lag of lags) this.replicas?.join({ runId: replicaRandom.hex(20), lag }, true);
   }
