@@ -27,10 +27,6 @@ export class FaultInjector {
     this.perSecond = this.troubles.reduce((sum, { perSecond }) => sum + perSecond, 0);
   }
 
-  get faults(): number {
-    return [...this.made.values()].reduce((sum, times) => sum + times, 0);
-  }
-
   /** Goes on until `end`; rejects when a fault could not be made or healed. */
   async run(): Promise<void> {
     for (let number = 1; !this.ended; number += 1) {

@@ -42,6 +42,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
   kept: kind({ locks: 3, longestHold: 10, kind: 'kept' }),
 };
 
+export const PLACES = 5;
+
 /** Longer than it takes until a crashed holder and a crashed waiter behind it are passed. */
 const WAIT_TIME = 15_000;
 
@@ -63,23 +65,9 @@ function kind(of: Partial<Kind>): Kind {
  * Whose locks they are: each is shared by three of five places at work, in all ten ways in turn. Were it all five, one
  * process that stands still would soon stop every lock.
  */
-const SHARED_BY: readonly (readonly number[])[] = [
-  ...[
-    [0, 1, 2],
-    [1, 2, 3],
-    [2, 3, 4],
-    [3, 4, 0],
-    [4, 0, 1],
-  ],
-  ...[
-    [0, 1, 3],
-    [1, 2, 4],
-    [2, 3, 0],
-    [3, 4, 1],
-    [4, 0, 2],
-  ],
-];
-export const PLACES = 5;
+const SHARED_BY = [2, 3].flatMap((third) =>
+  Array.from({ length: PLACES }, (_, i) => [i, (i + 1) % PLACES, (i + third) % PLACES]),
+);
 
 /**
  * What the process in a certain place asks for in a round, of so large a share of the locks. Two rounds in turn have no lock in common: the

@@ -1,14 +1,11 @@
 /** A process that judges one round after the other, so that the one that makes the trouble has its hands free. */
 import { existsSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { NS_PER_MS, type HistoryEvent } from '../support/history/events.js';
-import { Faults } from '../support/history/faults.js';
+import { type HistoryEvent } from '../support/history/events.js';
 import { checkWithLog } from '../support/history/independent-log.js';
-import { grantedByKey, livesOf, type Life } from '../support/history/lives.js';
 import type { HighestTokens } from '../support/history/fencing.js';
 import { broken, explain } from '../support/history/report.js';
 import { usualLimits, type Gap } from '../support/history/check-limits.js';
-import { localGrants } from './local-grants.js';
 import type { RoundToJudge, Verdict } from './verdict.js';
 
 const NICE = 10;
@@ -33,21 +30,15 @@ function judge({ number, events: files, log, context, lease, livenessWindow }: R
     usual.wakeUp(gap) + gap.stalled + (gap.faults.some(({ kind }) => kind === 'killed') ? unsubscribed : 0);
   const report = checkWithLog(events, readFileSync(log, 'utf8'), { ...usual, wakeUp, highestTokens });
   highestTokens = report.highestTokens;
-  const lives = [...livesOf(events, new Faults(events)).values()];
   return {
     number,
     grants: report.grants,
-    localGrants: localGrants(lives),
     timeouts: report.timeouts,
     errors: report.errors,
     lost: report.lost,
     excuses: report.excuses,
     broken: broken(report),
     explanation: explain(report, events),
-    worstRecoveryMs: {
-      'free lock, live waiter': report.worstWakeUp,
-      'SIGKILL of the holder': Math.max(0, ...[...grantedByKey(lives).values()].map(afterKills)),
-    },
   };
 }
 
@@ -65,17 +56,4 @@ function readEvents(file: string): HistoryEvent[] {
 /** JSON has no Infinity. */
 function revived(event: HistoryEvent): HistoryEvent {
   return event.type === 'fault' ? { ...event, until: event.until ?? Infinity } : event;
-}
-
-/** The longest time, ms, from the killing of a holder to the grant of one who was in line then. */
-function afterKills(granted: readonly Life[]): number {
-  let longest = 0;
-  for (const [i, { workerKilled, grantedAt, releaseSent }] of granted.entries()) {
-    const next = granted[i + 1];
-    const wasInside = grantedAt < workerKilled && workerKilled < Infinity && !releaseSent;
-    if (wasInside && next && next.inLineAt < workerKilled) {
-      longest = Math.max(longest, (next.grantedAt - workerKilled) / NS_PER_MS);
-    }
-  }
-  return longest;
 }

@@ -1,6 +1,6 @@
 /**
  * `npm run soak -- --minutes 5 --seed 7`: a campaign, as long as wanted. The last line is its result in JSON. The history of a
- * round that broke something is kept in `reports/soak`. `--kills 3`: so many processes are killed a second (default: 2.6).
+ * round that broke something is kept in `reports/soak`.
  */
 import { parseArgs } from 'node:util';
 import { runCampaign } from './campaign.js';
@@ -10,44 +10,29 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '1' },
     seed: { type: 'string' },
-    kills: { type: 'string' },
   },
 });
 const seed = Number(values.seed ?? process.env['SEED'] ?? Date.now() % 2 ** 31);
 const safety = Number(values.minutes) * 60_000;
-const killsPerSecond = values.kills === undefined ? undefined : Number(values.kills);
-if (!(safety > 0) || !Number.isSafeInteger(seed) || !((killsPerSecond ?? 0) >= 0))
-  throw new Error('Usage: --minutes <number> --seed <whole number> --kills <number a second>');
+if (!(safety > 0) || !Number.isSafeInteger(seed))
+  throw new Error('Usage: --minutes <number> --seed <whole number>');
 
 process.stderr.write(`seed ${seed}\n`);
 const totals = await runCampaign({
   seed,
   safety,
-  killsPerSecond,
   liveness: 5_000,
   untilGone: true,
   onProgress,
 });
 for (const explanation of totals.explanations) process.stderr.write(`${explanation}\n`);
-process.stderr.write(`faults ${JSON.stringify(totals.faults)}\n`);
 process.stdout.write(`${JSON.stringify(totals)}\n`);
 process.exitCode = totals.ok ? 0 : 1;
 
-function onProgress({
-  begun,
-  rounds,
-  grants,
-  faults,
-  localGrants,
-  lost,
-  timeouts,
-  errors,
-  excuses,
-  ok,
-}: Totals): void {
+function onProgress({ begun, rounds, grants, faults, lost, timeouts, errors, excuses, ok }: Totals): void {
   const seconds = (Number(process.hrtime.bigint()) - begun) / 1e9;
   process.stderr.write(
-    `${seconds.toFixed(0)} s, round ${rounds}: ${grants} grants (${(grants / seconds).toFixed(0)}/s, ${localGrants} local), ` +
+    `${seconds.toFixed(0)} s, round ${rounds}: ${grants} grants (${(grants / seconds).toFixed(0)}/s), ` +
       `${faults['kill'] ?? 0} kills, ${lost} lost, ${timeouts} timeouts, ${errors} errors, excused: ${JSON.stringify(excuses)}` +
       `${ok ? '' : ', BROKEN'}\n`,
   );

@@ -21,8 +21,6 @@ export interface RoundToJudge {
 export interface Verdict {
   readonly number: number;
   readonly grants: number;
-  /** At most so many were handed on inside a process, without asking the server. */
-  readonly localGrants: number;
   readonly timeouts: number;
   readonly errors: number;
   readonly lost: number;
@@ -30,7 +28,6 @@ export interface Verdict {
   /** How often each invariant was broken, and the first of these at length. */
   readonly broken: Readonly<Record<number, number>>;
   readonly explanation: string;
-  readonly worstRecoveryMs: Readonly<Record<string, number>>;
 }
 
 interface Waiting {
