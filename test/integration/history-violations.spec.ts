@@ -176,16 +176,6 @@ describe('the history checker rejects', () => {
     expect(broken(script().worker(1, 'w1', 'leftOpen', { what: 'Timeout' }))).toEqual([6]);
   });
 
-  test('7: that a holder finds itself holding after the server had ended its grant', () => {
-    const history = script()
-      .sent(0, 'a')
-      .begins(1, 'a', 1)
-      .worker(5, 'test', 'ended', { key: 'k', token: 1 })
-      .look(6, 'a')
-      .add(7, 'a', 'releaseSent');
-    expect(broken(history)).toEqual([7]);
-  });
-
   test('7: that a holder finds itself holding, even once, after another was granted', () => {
     const history = script()
       .sent(0, 'a')

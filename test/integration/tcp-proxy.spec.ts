@@ -149,10 +149,9 @@ describe('the TCP proxy in front of Redis', () => {
 
     test('loses a reply by cutting the connection after the command was executed', async () => {
       const redis = await client();
-      const rule = proxy.rule({ match: incr, skip: 1, reply: 'cut' });
-      expect(await redis.incr(key)).toBe(1);
+      const rule = proxy.rule({ match: incr, reply: 'cut' });
       await expect(redis.incr(key)).rejects.toThrow();
-      expect(await direct.get(key)).toBe('2');
+      expect(await direct.get(key)).toBe('1');
       expect(rule.hits).toHaveLength(1);
     });
 

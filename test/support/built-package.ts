@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -8,23 +8,22 @@ const DIST = join(ROOT, 'dist/esm');
 let isChecked = false;
 
 /**
- * The ES modules of the built package, for programs that run it as an application does; another build can be put in its place.
+ * The ES modules of the built package, for programs that run it as an application does.
  *
  * @throws Error if there is none, or if lib has changed since it was built
  */
 export function builtPackage(): string {
-  const other = process.env['FAIR_LOCK_DIST'];
-  const folder = other === undefined ? DIST : resolve(ROOT, other);
-  if (!existsSync(join(folder, 'index.js'))) {
-    throw new Error(`This test runs the built package, and there is none in ${folder}: run "npm run build".`);
+  if (isChecked) return DIST;
+  if (!existsSync(join(DIST, 'index.js'))) {
+    throw new Error(`This test runs the built package, and there is none in ${DIST}: run "npm run build".`);
   }
-  if (other === undefined && !isChecked && isOutdated()) {
+  if (isOutdated()) {
     throw new Error(
       'This test runs the built package, and lib has changed since it was built: run "npm run build".',
     );
   }
   isChecked = true;
-  return folder;
+  return DIST;
 }
 
 function isOutdated(): boolean {

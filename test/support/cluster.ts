@@ -1,6 +1,6 @@
-import { Cluster, type ClusterOptions, Redis } from 'ioredis';
+import { Cluster, type ClusterOptions, type Redis } from 'ioredis';
 import { type RedisServerOptions } from '../../tools/redis-finder.mjs';
-import { freePort, startRedisServer, type RedisServer } from './redis.js';
+import { adminOf, freePort, revive, startRedisServer, stopAll, type RedisServer } from './redis.js';
 import { eventually } from './waiting.js';
 
 const HOST = '127.0.0.1';
@@ -179,10 +179,7 @@ export class RedisCluster {
 
   /** Those that were killed or frozen are back; resolves when the Cluster is whole again. */
   async revive(...nodes: readonly Node[]): Promise<void> {
-    for (const { server } of nodes) {
-      await server.kill('SIGCONT');
-      if (server.process.exitCode !== null || server.process.signalCode !== null) await server.restart();
-    }
+    await revive(nodes.map(({ server }) => server));
     await this.whole();
   }
 
@@ -200,8 +197,7 @@ export class RedisCluster {
   async stop(): Promise<void> {
     const nodes = [...this.all, ...this.departed];
     for (const { admin } of nodes) admin.disconnect();
-    await Promise.all(nodes.map(({ server }) => server.kill('SIGCONT')));
-    await Promise.all(nodes.map(({ server }) => server.stop()));
+    await stopAll(nodes.map(({ server }) => server));
   }
 
   /** What the first to answer says: a frozen node looks as if it ran, and never does. */
@@ -304,14 +300,7 @@ async function startNode(config: NonNullable<RedisServerOptions['config']>): Pro
       ...config,
     },
   });
-  const admin = new Redis(server.url, {
-    maxRetriesPerRequest: 0,
-    enableOfflineQueue: false,
-    retryStrategy: () => 50,
-    lazyConnect: true,
-    disconnectTimeout: 50, // ioredis waits for so long also for what has been closed
-  });
-  admin.on('error', () => undefined); // nodes are killed on purpose
+  const admin = adminOf(server);
   await admin.connect();
   return { server, busPort, admin, id: await admin.cluster('MYID') };
 }

@@ -1,5 +1,7 @@
 /** The Redis of this test run, found once by `redis.setup.ts`. Tests that break a server start their own. */
 import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import type { RedisServer } from '../../tools/redis-finder.mjs';
 
 export {
   freePort,
@@ -18,4 +20,35 @@ export function redisUrl(): string {
 /** A key prefix that no other test file has: they share one server and run side by side. */
 export function uniquePrefix(): string {
   return `test-${randomBytes(6).toString('hex')}`;
+}
+
+/** A connection for asking and telling a server that is killed on purpose; not for locks. */
+export function adminOf(
+  { url }: RedisServer,
+  options: { password?: string; enableReadyCheck?: boolean } = {},
+): Redis {
+  const admin = new Redis(url, {
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    retryStrategy: () => 50,
+    lazyConnect: true,
+    disconnectTimeout: 50, // ioredis waits for so long also for what has been closed
+    ...options,
+  });
+  admin.on('error', () => undefined);
+  return admin;
+}
+
+/** Starts those again that were killed, and lets those go on that stand still. */
+export async function revive(servers: readonly RedisServer[]): Promise<void> {
+  for (const server of servers) {
+    await server.kill('SIGCONT');
+    if (server.process.exitCode !== null || server.process.signalCode !== null) await server.restart();
+  }
+}
+
+/** Also those that stand still. */
+export async function stopAll(servers: readonly RedisServer[]): Promise<void> {
+  await Promise.all(servers.map((server) => server.kill('SIGCONT')));
+  await Promise.all(servers.map((server) => server.stop()));
 }

@@ -1,5 +1,5 @@
-import { Redis } from 'ioredis';
-import { startRedisServer, type RedisServer } from './redis.js';
+import { type Redis } from 'ioredis';
+import { adminOf, revive, startRedisServer, stopAll, type RedisServer } from './redis.js';
 import { eventually } from './waiting.js';
 
 const HOST = '127.0.0.1';
@@ -43,7 +43,7 @@ export class SentinelSetup {
     const setup = new SentinelSetup(
       [primary, ...followers],
       sentinels,
-      sentinels.map((sentinel) => adminOf(sentinel, password)),
+      sentinels.map((sentinel) => quickAdminOf(sentinel, password)),
     );
     await Promise.all(setup.admins.map((admin) => admin.connect()));
     await setup.whole();
@@ -140,18 +140,13 @@ export class SentinelSetup {
 
   /** Servers that were killed or frozen are back. */
   async heal(): Promise<void> {
-    for (const { server } of this.instances) {
-      await server.kill('SIGCONT');
-      if (server.process.exitCode !== null || server.process.signalCode !== null) await server.restart();
-    }
+    await revive(this.instances.map(({ server }) => server));
   }
 
   async stop(): Promise<void> {
     for (const { admin } of this.instances) admin.disconnect();
     for (const admin of this.admins) admin.disconnect();
-    const servers = [...this.sentinels, ...this.instances.map(({ server }) => server)];
-    await Promise.all(servers.map((server) => server.kill('SIGCONT')));
-    await Promise.all(servers.map((server) => server.stop()));
+    await stopAll([...this.sentinels, ...this.instances.map(({ server }) => server)]);
   }
 
   private get first(): Redis {
@@ -193,7 +188,7 @@ async function startInstance(of?: number): Promise<Instance> {
       ...(of !== undefined && { replicaof: `${HOST} ${of}` }),
     },
   });
-  const admin = adminOf(server);
+  const admin = quickAdminOf(server);
   await admin.connect();
   return { server, admin };
 }
@@ -214,16 +209,7 @@ function startSentinel(port: number, password?: string): Promise<RedisServer> {
   });
 }
 
-function adminOf({ url }: RedisServer, password?: string): Redis {
-  const admin = new Redis(url, {
-    ...(password !== undefined && { password }),
-    maxRetriesPerRequest: 0,
-    enableOfflineQueue: false,
-    retryStrategy: () => 50,
-    lazyConnect: true,
-    enableReadyCheck: false,
-    disconnectTimeout: 50, // ioredis waits for so long also for what has been closed
-  });
-  admin.on('error', () => undefined); // servers are killed on purpose
-  return admin;
+/** Without a look whether the server has loaded its data. */
+function quickAdminOf(server: RedisServer, password?: string): Redis {
+  return adminOf(server, { enableReadyCheck: false, ...(password !== undefined && { password }) });
 }

@@ -14,16 +14,7 @@ import {
   type Role,
 } from './proxy/rules.js';
 
-export type {
-  CommandRule,
-  CommandRuleInForce,
-  Disturbance,
-  MessageRule,
-  MessageRuleInForce,
-  ProxiedCommand,
-  ProxiedMessage,
-  Role,
-};
+export type { ProxiedCommand };
 
 const HOST = '127.0.0.1';
 
@@ -34,7 +25,7 @@ export interface Part {
 }
 
 /** Ends what was begun. */
-export type Heal = () => void;
+type Heal = () => void;
 
 /**
  * A TCP front of a Redis that misbehaves as told. It understands RESP, so it can lose one reply, one message or one

@@ -31,7 +31,7 @@ export type RequestEvent = Stamped & { readonly request: string } &
     | { readonly type: 'granted'; readonly token: number | null }
     | { readonly type: 'assertHeld'; readonly held: boolean }
     /** It is about to write, with its token, to what the lock guards. */
-    | { readonly type: 'op'; readonly resource: string; readonly token: number | null }
+    | { readonly type: 'op' }
     /** A nested section began (`child` names it) or ended; `parent` is a request or another child. */
     | {
         readonly type: 'nested';
@@ -83,9 +83,7 @@ export type WorkerEvent = Stamped &
 
 /** What a process saw on the server. */
 export type ServerEvent = Stamped &
-  /** The grant with this token was over on the server, at the latest when this was stamped. */
   (
-    | { readonly type: 'ended'; readonly key: string; readonly token: number }
     | { readonly type: 'keyWithoutTtl'; readonly name: string }
     /** Still there although everything that keeps it has been at rest for long enough. */
     | { readonly type: 'leftover'; readonly name: string }

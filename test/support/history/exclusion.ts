@@ -1,4 +1,4 @@
-import { NS_PER_MS, type FaultKind, type HistoryEvent, type ServerEvent } from './events.js';
+import { NS_PER_MS, type FaultKind } from './events.js';
 import type { Faults } from './faults.js';
 import { grantedByKey, type Life } from './lives.js';
 import type { Violation } from './report.js';
@@ -42,17 +42,14 @@ export function overlaps(
   return { violations: found, fenced };
 }
 
-/** Invariant 7: no holder finds the lock held after it went to another, or after it was seen that the server had ended it. */
+/** Invariant 7: no holder finds the lock held after it went to another. */
 export function lateHolders(
   lives: Iterable<Life>,
-  events: readonly HistoryEvent[],
   faults: Faults,
   stalls: readonly Stall[],
   limits: CheckLimits,
 ): Violation[] {
   const found: Violation[] = [];
-  const ended = new Map<string, ServerEvent & { type: 'ended' }>();
-  for (const event of events) if (event.type === 'ended') ended.set(`${event.token} ${event.key}`, event);
   for (const [key, granted] of grantedByKey(lives)) {
     for (const [i, life] of granted.entries()) {
       const last = life.heldTo;
@@ -67,14 +64,6 @@ export function lateHolders(
             events: [life.granted, next.granted, last].filter(defined),
           });
         }
-      }
-      const end = ended.get(`${life.token} ${key}`);
-      if (end && last.at > end.at && !faults.taking(key, life.grantedAt, end.at)) {
-        found.push({
-          invariant: 7,
-          sentence: `${life.name} finds itself holding ${key} after the server had ended its grant`,
-          events: [life.granted, end, last].filter(defined),
-        });
       }
     }
   }

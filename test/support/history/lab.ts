@@ -15,7 +15,7 @@ import { checkWithLog } from './independent-log.js';
 import { explain, type Report } from './report.js';
 import { CANARY, TEST } from './stalls.js';
 import { usualLimits, type CheckLimits } from './check-limits.js';
-import { WorkerProcess, type Demands, type WorkerArguments, type WorkerRedis } from './worker-process.js';
+import { WorkerProcess, type Demands, type WorkerRedis } from './worker-process.js';
 
 /** So many processes start side by side. */
 const AT_A_TIME = 4;
@@ -38,10 +38,6 @@ export interface WorkerOptions {
   readonly clients?: number;
   /** Default: the lab's server; for example a proxy in front of it. */
   readonly redis?: WorkerRedis;
-  readonly store?: 'redis' | 'memory';
-  readonly engine?: Partial<WorkerArguments['engine']>;
-  /** Folder of the ES modules of the package that it runs; default: the built package. */
-  readonly dist?: string;
 }
 
 /** Worker processes on one Redis, their common history and their independent log; everything ends with `close()`. */
@@ -63,27 +59,13 @@ export class Lab {
 
   /** Starts a worker process; resolves when its clients are connected. */
   async worker(options: WorkerOptions = {}): Promise<WorkerProcess> {
-    const {
-      name = `w${this.workers.length + 1}`,
-      clients = 1,
-      redis = this.redis,
-      store = 'redis',
-    } = options;
+    const { name = `w${this.workers.length + 1}`, clients = 1, redis = this.redis } = options;
     const { lease, livenessWindow, commandTimeout } = this.times;
     const starting = WorkerProcess.spawn(this.history, {
       name,
-      dist: options.dist ?? builtPackage(),
-      store,
+      dist: builtPackage(),
       clients,
-      redisStore: { redis, keyPrefix: this.prefix, lease, livenessWindow, commandTimeout, ...this.demands },
-      engine: {
-        waitTime: 60_000,
-        maxQueue: 100_000,
-        onLost: 'signal',
-        drainTimeout: 2_000,
-        reentrant: true,
-        ...options.engine,
-      },
+      store: { redis, keyPrefix: this.prefix, lease, livenessWindow, commandTimeout, ...this.demands },
       watchStalls: this.ownWatch !== undefined,
       log: this.logFile,
     });

@@ -1,16 +1,11 @@
 import { deferred, SOON, within, type Deferred } from '../waiting.js';
 import type { RequestEvent } from './events.js';
 
-/** Milliseconds in a section; `told`: until `release()`. */
-export type HoldFor = number | 'told';
-
 /** As `AcquireOptions`, as far as they can be sent to another process. */
 export interface RequestOptions {
   readonly waitTime?: number;
   readonly leaseTime?: number;
   readonly holdAtLeast?: number;
-  readonly maxQueue?: number;
-  readonly label?: string;
 }
 
 type EventOf<Type extends RequestEvent['type']> = Extract<RequestEvent, { type: Type }>;

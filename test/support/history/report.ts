@@ -40,7 +40,6 @@ export interface Report {
   readonly aborted: number;
   readonly errors: number;
   readonly lost: number;
-  readonly nested: number;
   /** What was not in order and is not promised either; no violations. */
   readonly excused: number;
   /** The same, by reason. */
@@ -80,8 +79,4 @@ export function broken(report: Report): Record<number, number> {
   const times: Record<number, number> = {};
   for (const { invariant } of report.violations) times[invariant] = (times[invariant] ?? 0) + 1;
   return times;
-}
-
-export function count(report: Report, invariant: Invariant): number {
-  return report.violations.filter((violation) => violation.invariant === invariant).length;
 }

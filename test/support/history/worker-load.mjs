@@ -28,7 +28,7 @@ export async function oneRequest(load, key, random, requests, client, request) {
   const wait = random() < load.timeoutShare ? load.waitTime * random() * 0.1 : load.waitTime;
   const nesting = random() < load.nestedShare ? pick(NESTINGS, random) : undefined;
   const section = async (inside) => {
-    await (hold > 0 ? sleep(hold) : new Promise(setImmediate));
+    await (hold > 0 ? sleep(hold) : turn());
     await nesting?.({ ...inside, requests, client, random });
   };
   const options = { waitTime: Math.ceil(wait), ...KINDS[load.kind ?? 'plain'](random) };
@@ -39,6 +39,8 @@ export async function oneRequest(load, key, random, requests, client, request) {
   }
   await life;
 }
+
+const turn = () => new Promise(setImmediate);
 
 /** What requests of a kind ask for. */
 const KINDS = {
@@ -86,16 +88,11 @@ const NESTINGS = [
     const ended = (async () => {
       while (lock.state !== 'released' && lock.state !== 'lost') await sleep(1);
     })();
-    requests.expect(ended.then(() => requests.live(`${request}/detached`, client, key, {}, 0)));
+    requests.expect(ended.then(() => requests.live(`${request}/detached`, client, key, {}, turn)));
   },
 ];
 
-async function child(
-  { request, key, service, requests },
-  name,
-  parent,
-  work = () => new Promise(setImmediate),
-) {
+async function child({ request, key, service, requests }, name, parent, work = turn) {
   const id = `${request}/${name}`;
   await service.withLock(key, (lock) => requests.nested(request, id, parent, lock, work));
 }

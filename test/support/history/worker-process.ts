@@ -8,13 +8,13 @@ import type { RedisLockStoreOptions } from '../../../lib/stores/redis/store-opti
 import { within } from '../waiting.js';
 import { isRequestEvent, stamp, type HistoryEvent, type WorkerEvent } from './events.js';
 import type { History } from './history.js';
-import { RemoteRequest, type RequestOptions, type HoldFor } from './remote-request.js';
+import { RemoteRequest, type RequestOptions } from './remote-request.js';
 
 const PROGRAM = fileURLToPath(new URL('worker.mjs', import.meta.url));
 /** A start takes a quarter of a second of a core, of which a crowded machine may give little. */
 const START_TIMEOUT = 30_000;
-/** Beyond the drain: closing connections, and what a worker still has open shows itself (see worker.mjs). */
-const CLOSE_TIMEOUT = 20_000;
+/** The drain, closing connections, and what a worker still has open shows itself (see worker.mjs). */
+const CLOSE_TIMEOUT = 22_000;
 
 /** Where a worker finds Redis, as far as it can be told in JSON: a URL, ioredis options, or addresses of a Cluster. */
 export type WorkerRedis =
@@ -28,27 +28,19 @@ export interface WorkerArguments {
   readonly name: string;
   /** Folder of the built package's ES modules. */
   readonly dist: string;
-  readonly store: 'redis' | 'memory';
   /** How many engines, each with a store and connections of its own. */
   readonly clients: number;
-  readonly redisStore: {
+  readonly store: {
     readonly redis: WorkerRedis;
     readonly keyPrefix: string;
     readonly lease: number;
     readonly livenessWindow: number;
     readonly commandTimeout: number;
   } & Demands;
-  readonly engine: {
-    readonly waitTime: number;
-    readonly maxQueue: number;
-    readonly onLost: 'signal' | 'reject';
-    readonly drainTimeout: number;
-    readonly reentrant: boolean;
-  };
   /** Whether it records when it was given no core. */
   readonly watchStalls: boolean;
   /** The independent log: a file to which every section appends. */
-  readonly log?: string;
+  readonly log: string;
 }
 
 /** What requests ask for: the lock alone, permits, reads among writes, permits whose limit changes, or a lock that is kept. */
@@ -98,7 +90,7 @@ export interface Round {
 }
 
 type Command =
-  | { type: 'ask'; request: string; client: number; key: string; options: RequestOptions; holdFor: HoldFor }
+  | { type: 'ask'; request: string; client: number; key: string; options: RequestOptions }
   | { type: 'abort' | 'release' | 'assertHeld'; request: string }
   | { type: 'load'; load: Load }
   | { type: 'endLoad' }
@@ -121,7 +113,6 @@ export class WorkerProcess {
     readonly name: string,
     private readonly child: ChildProcess,
     private readonly history: History,
-    private readonly drainTimeout: number,
   ) {
     const events = createInterface({ input: child.stdio[4] as Readable, crlfDelay: Infinity });
     events.on('line', (line) => {
@@ -145,7 +136,7 @@ export class WorkerProcess {
     const child = spawn(process.execPath, [PROGRAM, JSON.stringify(options)], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
     });
-    return new WorkerProcess(options.name, child, history, options.engine.drainTimeout);
+    return new WorkerProcess(options.name, child, history);
   }
 
   /** Resolves when it has started its clients. */
@@ -165,11 +156,11 @@ export class WorkerProcess {
   }
 
   /**
-   * Begins a request; it stays in its section until `release()`, or for `holdFor` ms.
+   * Begins a request; it stays in its section until `release()`.
    * @param client which of the worker's clients asks
    */
-  ask(key: string, options: RequestOptions & { client?: number; holdFor?: number } = {}): RemoteRequest {
-    const { client = 0, holdFor = 'told', ...rest } = options;
+  ask(key: string, options: RequestOptions & { client?: number } = {}): RemoteRequest {
+    const { client = 0, ...rest } = options;
     this.asked += 1;
     const name = `${this.name}:${this.asked}`;
     const request = new RemoteRequest(name, this.name, {
@@ -178,7 +169,7 @@ export class WorkerProcess {
       assertHeld: () => this.send({ type: 'assertHeld', request: name }),
     });
     this.requests.set(name, request);
-    this.send({ type: 'ask', request: name, client, key, options: rest, holdFor });
+    this.send({ type: 'ask', request: name, client, key, options: rest });
     return request;
   }
 
@@ -271,7 +262,7 @@ export class WorkerProcess {
     if (!this.running) return this.gone;
     this.expectedToEnd = true;
     this.send({ type: 'close' });
-    await within(this.gone, this.drainTimeout + CLOSE_TIMEOUT, `the end of the worker ${this.name}`);
+    await within(this.gone, CLOSE_TIMEOUT, `the end of the worker ${this.name}`);
   }
 
   private send(command: Command): void {

@@ -1,5 +1,4 @@
 import { writeSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { now } from './worker-recorder.mjs';
 
 /** How a request ended that was not granted, by the code of the error. */
@@ -13,7 +12,7 @@ export class Requests {
   #running = new Map();
   #all = new Set();
 
-  /** @param log descriptor of the file, opened for appending, to which each section writes; or undefined */
+  /** @param log descriptor of the file, opened for appending, to which each section writes */
   constructor(services, recorder, log) {
     this.#services = services;
     this.#recorder = recorder;
@@ -23,10 +22,10 @@ export class Requests {
   /**
    * Asks for the lock, works in it, gives it back; records all of that.
    *
-   * @param holdFor ms to stay inside; 'told': until `release`; or a function that works inside
+   * @param work what it does inside; absent: it stays until `release`
    */
-  live(request, client, key, options, holdFor) {
-    return this.expect(this.#live(request, client, key, options, holdFor));
+  live(request, client, key, options, work) {
+    return this.expect(this.#live(request, client, key, options, work));
   }
 
   /** Is not idle before `life` is over: also that of a request which begins only later. */
@@ -36,7 +35,7 @@ export class Requests {
     return life;
   }
 
-  async #live(request, client, key, options, holdFor) {
+  async #live(request, client, key, options, work) {
     const service = this.#services[client];
     const abort = new AbortController();
     const running = { abort, lock: undefined, release: undefined };
@@ -54,7 +53,7 @@ export class Requests {
       lock.signal.addEventListener('abort', () => {
         if (lock.signal.reason?.code === 'LOST') record('lost', {});
       });
-      await this.#section(request, key, lock, running, holdFor, service).catch((error) => {
+      await this.#section(request, key, lock, running, work, service).catch((error) => {
         // A nested request inside a lost hold is refused with that; anything else should not have happened.
         if (error.code !== 'LOST') record('error', describe(error));
       });
@@ -69,14 +68,12 @@ export class Requests {
     }
   }
 
-  async #section(request, key, lock, running, holdFor, service) {
+  async #section(request, key, lock, running, work, service) {
     this.#look(request, lock);
     this.#write('B', request, key, lock);
     await lock.run(async () => {
-      if (typeof holdFor === 'function') await holdFor({ request, key, lock, service });
-      else if (holdFor === 'told') await new Promise((resolve) => (running.release = resolve));
-      else if (holdFor > 0) await sleep(holdFor);
-      else await new Promise(setImmediate);
+      if (work) await work({ request, key, lock, service });
+      else await new Promise((resolve) => (running.release = resolve));
     });
     // Who has lost the lock does not write any more. Who writes looks once more: only then was it surely held meanwhile.
     if (!this.#look(request, lock)) return;
@@ -142,10 +139,8 @@ export class Requests {
 
   /** One line of the independent log, which knows no order but that of the writes. */
   #write(what, request, key, lock) {
-    if (this.#log !== undefined) {
-      writeSync(this.#log, `${JSON.stringify([what, key, request, lock.token ?? null])}\n`);
-    }
-    this.#recorder.record('op', { request, resource: key, token: lock.token ?? null });
+    writeSync(this.#log, `${JSON.stringify([what, key, request, lock.token ?? null])}\n`);
+    this.#recorder.record('op', { request });
   }
 }
 

@@ -4,7 +4,7 @@
  * It is driven by messages of worker-process.ts over the IPC channel. Events leave by a pipe, each written before the
  * next thing happens, so that SIGKILL loses none.
  */
-import { existsSync, openSync } from 'node:fs';
+import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -15,14 +15,22 @@ import { Recorder } from './worker-recorder.mjs';
 import { Requests } from './worker-requests.mjs';
 
 const EVENTS_FD = 4;
-/** The place of the engine, and its place in the package that the upgrade tests start from. */
-const ENGINES = ['core/engine/lock-engine.js', 'core/lock-engine.js'];
+const DRAIN_TIMEOUT = 2_000;
 /** How long what is left open may take to go after a close, ms: ioredis waits 2 s for a server that does not close its side. */
 const EXIT_TIME_LIMIT = 4_000;
 /** A nested section that was not awaited may end a little after its request, ms. */
 const GAUGE_TIME_LIMIT = 250;
 /** How long a process reads nothing before its host is suspended, ms. */
 const UNREAD = 500;
+
+const ENGINE = {
+  waitTime: 60_000,
+  maxQueue: 100_000,
+  maxHold: Infinity,
+  onLost: 'signal',
+  drainTimeout: DRAIN_TIMEOUT,
+  reentrant: true,
+};
 
 /** @type {import('./worker-process.js').WorkerArguments} */
 const options = JSON.parse(process.argv[2] ?? '{}');
@@ -37,14 +45,14 @@ process.on('disconnect', () => closing ?? process.exit(1));
 
 const engines = await makeEngines();
 const services = engines.map(({ service }) => service);
-const log = options.log === undefined ? undefined : openSync(options.log, 'a');
+const log = openSync(options.log, 'a');
 const requests = new Requests(services, recorder, log);
 const flows = new Flows(services, recorder, options.name);
 let closing;
 let loadEnded = false;
 
 const commands = {
-  ask: ({ request, client, key, options: ask, holdFor }) => requests.live(request, client, key, ask, holdFor),
+  ask: ({ request, client, key, options: ask }) => requests.live(request, client, key, ask),
   abort: ({ request }) => requests.abort(request),
   release: ({ request }) => requests.release(request),
   assertHeld: ({ request }) => requests.assertHeld(request),
@@ -70,27 +78,18 @@ recorder.record('ready', {});
 
 async function makeEngines() {
   const from = (path) => import(pathToFileURL(join(options.dist, path)).href);
-  const { LockEngine } = await from(ENGINES.find((path) => existsSync(join(options.dist, path))));
-  const makeStore = options.store === 'memory' ? await memoryStores(from) : await redisStores(from);
+  const { LockEngine } = await from('core/engine/lock-engine.js');
+  const { RedisLockStore } = await from('stores/redis/redis-lock-store.js');
+  const { redis, ...others } = options.store;
+  const source = redis.cluster ? new Cluster(redis.cluster, { lazyConnect: true }) : redis;
+  const onWarning = () => undefined;
   const made = [];
   for (let i = 0; i < options.clients; i += 1) {
-    const store = makeStore();
+    const store = new RedisLockStore({ redis: source, ...others, onWarning });
     await store.start();
-    made.push(new LockEngine(store, { ...options.engine, maxHold: Infinity, onWarning: () => undefined }));
+    made.push(new LockEngine(store, { ...ENGINE, onWarning }));
   }
   return made;
-}
-
-async function redisStores(from) {
-  const { RedisLockStore } = await from('stores/redis/redis-lock-store.js');
-  const { redis, ...others } = options.redisStore;
-  const source = redis.cluster ? new Cluster(redis.cluster, { lazyConnect: true }) : redis;
-  return () => new RedisLockStore({ redis: source, ...others, onWarning: () => undefined });
-}
-
-async function memoryStores(from) {
-  const { MemoryLockStore } = await from('stores/memory/memory-lock-store.js');
-  return () => new MemoryLockStore();
 }
 
 /** As an application closes: first no request is accepted any more, then what is held has to end. Then nothing is left. */
@@ -99,8 +98,7 @@ async function close() {
   for (const engine of engines) engine.beginShutdown();
   requests.releaseAll();
   const idle = requests.idle().then(() => true);
-  if (await Promise.race([idle, sleep(options.engine.drainTimeout, false, { ref: false })]))
-    await checkGauges();
+  if (await Promise.race([idle, sleep(DRAIN_TIMEOUT, false, { ref: false })])) await checkGauges();
   await Promise.all(engines.map((engine) => engine.close()));
   recorder.record('closed', {});
   process.disconnect();

@@ -25,9 +25,8 @@ export interface ProxiedMessage {
   readonly connection: number;
 }
 
-/** Which of the matching things a rule is for: after the first `skip` (default 0), so many as `times` (default 1). */
 interface Counted {
-  readonly skip?: number;
+  /** For how many of the matching things a rule is; default 1. */
   readonly times?: number;
 }
 
@@ -60,7 +59,6 @@ export class RuleInForce<Rule extends Counted, Thing> {
   readonly hits: Thing[] = [];
   /** The server's answers to commands that it got again, in the order in which they come. */
   readonly answersToCopies: Buffer[] = [];
-  private matched = 0;
   private readonly awaited: { many: number; reached: Deferred<Thing> }[] = [];
 
   constructor(
@@ -81,10 +79,8 @@ export class RuleInForce<Rule extends Counted, Thing> {
 
   /** For the proxy: whether it applies to this one. */
   applies(thing: Thing): boolean {
-    const { skip = 0, times = 1 } = this.rule;
+    const { times = 1 } = this.rule;
     if (this.hits.length >= times || !this.matches(thing)) return false;
-    this.matched += 1;
-    if (this.matched <= skip) return false;
     this.hits.push(thing);
     for (const { many, reached } of this.awaited) if (many === this.hits.length) reached.resolve(thing);
     return true;
