@@ -16,7 +16,7 @@ const NOT_SIMULATED: readonly NumberOption[] = [
   'fairLockWaitTimeout',
   'lockWatchdogTimeout',
 ];
-const SEEDS = 3_000;
+const PLANS = Array.from({ length: 3_000 }, (_, seed) => drawPlan(seed + 1));
 
 /** Every number of every option that so many plans draw. */
 function drawn(): Map<NumberOption, Set<number>> {
@@ -26,8 +26,7 @@ function drawn(): Map<NumberOption, Set<number>> {
     const set = values.get(option) ?? new Set();
     values.set(option, set.add(value));
   };
-  for (let seed = 1; seed <= SEEDS; seed++) {
-    const plan = drawPlan(seed);
+  for (const plan of PLANS) {
     for (const times of [plan, ...plan.clients.flatMap((client) => client.times ?? [])]) {
       add('watchdogTimeout', times.lease);
       add('livenessWindow', times.window);
@@ -78,8 +77,7 @@ describe('the plans of the simulation draw', () => {
   });
 
   test('replicas, with clients that agree on strict mode and on replicas, and with some that do not', () => {
-    const plans = Array.from({ length: SEEDS }, (_, seed) => drawPlan(seed + 1));
-    const kinds = plans.map(({ lags, clients }) => {
+    const kinds = PLANS.map(({ lags, clients }) => {
       const share = (test: (client: (typeof clients)[number]) => unknown): string => {
         const count = clients.filter(test).length;
         return count === 0 ? 'none' : count === clients.length ? 'all' : 'some';
@@ -99,12 +97,11 @@ describe('the plans of the simulation draw', () => {
   });
 
   test('prefixes and names of any text, and several registrations', () => {
-    const plans = Array.from({ length: SEEDS }, (_, seed) => drawPlan(seed + 1));
-    const texts = plans.flatMap(({ prefixes, names }) => [...prefixes, ...names]);
+    const texts = PLANS.flatMap(({ prefixes, names }) => [...prefixes, ...names]);
     for (const part of [/ /, /\n/, /\0/, /é/, /\p{Surrogate}/u, /\*/, /:client/, /%/, /\\/]) {
       expect(texts.some((text) => part.test(text))).toBe(true);
     }
-    for (const { prefixes } of plans) for (const prefix of prefixes) expect(prefix).toMatch(/^[^{}]+$/);
-    expect(new Set(plans.map(({ prefixes }) => prefixes.length))).toEqual(new Set([1, 2, 3]));
+    for (const { prefixes } of PLANS) for (const prefix of prefixes) expect(prefix).toMatch(/^[^{}]+$/);
+    expect(new Set(PLANS.map(({ prefixes }) => prefixes.length))).toEqual(new Set([1, 2, 3]));
   });
 });

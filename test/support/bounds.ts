@@ -22,10 +22,6 @@ export function timeBetween(from: Moment, to: Moment): number {
 export async function expectWithin(lab: Lab, from: Moment, to: Moment, bound: number): Promise<void> {
   await pause(CANARY_TELLS);
   const took = timeBetween(from, to);
-  if (process.env['FAULTS_VERBOSE']) {
-    const { currentTestName } = expect.getState();
-    process.stderr.write(`${currentTestName}: ${took.toFixed(0)} of ${bound.toFixed(0)} ms\n`);
-  }
   const ofEvents = [...workerOf(from), ...workerOf(to)];
   const workers = ofEvents.length > 0 ? new Set([CANARY, TEST, ...ofEvents]) : undefined;
   const stalled = stalledFor(stallsOf(lab.history.events), stampOf(from), stampOf(to), workers);

@@ -101,10 +101,6 @@ export class MiniRedis implements CommandContext {
     this.channels.set(channel, listeners.add(listener));
   }
 
-  unsubscribe(channel: string, listener: Listener): void {
-    this.channels.get(channel)?.delete(listener);
-  }
-
   unsubscribeAll(listener: Listener): void {
     for (const listeners of this.channels.values()) listeners.delete(listener);
   }

@@ -73,7 +73,8 @@ export class ClientLoader {
       process: {
         pid: 1,
         env: {},
-        nextTick: (task: () => void, ...args: unknown[]) => current().globals.process.nextTick(task, ...args),
+        nextTick: (task: (...args: unknown[]) => void, ...args: unknown[]) =>
+          queueMicrotask(() => task(...args)),
       },
     };
     const outside: Record<string, unknown> = {

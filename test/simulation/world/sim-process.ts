@@ -14,12 +14,7 @@ export interface ProcessGlobals {
   readonly setTimeout: (task: (...args: unknown[]) => void, delay?: number, ...args: unknown[]) => SimTimer;
   readonly clearTimeout: (timer: SimTimer | undefined | null) => void;
   readonly setImmediate: (task: (...args: unknown[]) => void, ...args: unknown[]) => void;
-  readonly performance: { now(): number };
   readonly Date: { now(): number };
-  readonly process: {
-    readonly pid: number;
-    readonly nextTick: (task: (...args: unknown[]) => void, ...args: unknown[]) => void;
-  };
 }
 
 export class SimTimer {
@@ -73,14 +68,12 @@ export class SimProcess {
       if (timer?.happening) timer.happening.run = undefined;
     },
     setImmediate: (task, ...args) => void this.world.schedule(0, () => task(...args), this, 'client'),
-    performance: this.performance,
     Date: {
       now: () => {
         const { wallError, rate, wallRate = rate } = this.clocks;
         return Math.floor(EPOCH + wallError + this.wallStep + this.world.now * wallRate);
       },
     },
-    process: { pid: 1, nextTick: (task, ...args) => queueMicrotask(() => task(...args)) },
   };
 
   /** The wall clock is set. */

@@ -132,18 +132,6 @@ export class SimRedis extends EventEmitter implements ClientEnd {
     return reply;
   }
 
-  unsubscribe(): Promise<unknown> {
-    return Promise.reject(new Error('the simulator does not unsubscribe'));
-  }
-
-  quit(): Promise<unknown> {
-    if (this.status !== 'ready' && this.options.enableOfflineQueue && this.offline.length === 0) {
-      this.disconnect();
-      return Promise.resolve('OK');
-    }
-    return this.send('quit', []);
-  }
-
   disconnect(reconnect = false): void {
     if (!reconnect) {
       this.manuallyClosing = true;
@@ -197,7 +185,6 @@ export class SimRedis extends EventEmitter implements ClientEnd {
   }
 
   private write(command: Command): void {
-    if (command.name === 'quit') this.manuallyClosing = true;
     const { link } = this;
     this.sent.push(command);
     link?.command(command.name, command.args, (reply) => {

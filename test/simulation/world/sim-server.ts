@@ -237,11 +237,6 @@ export class SimServer implements ServerEnd {
       answer(args.length);
       return;
     }
-    if (name === 'quit') {
-      answer('OK');
-      link.closeAtServer();
-      return;
-    }
     this.executed += 1;
     if (name === 'wait') return primary.wait(arrived);
     if (this.error !== undefined && name.startsWith('eval')) return answer(new RedisError(this.error));
