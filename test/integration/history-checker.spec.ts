@@ -14,42 +14,6 @@ const behindAHolder = (): Script =>
   script().inLine(0, 1, 'a').inLine(2, 3, 'b').sent(0, 'z').section(0.1, 9, 'z', 1);
 
 describe('the history checker accepts', () => {
-  test('requests that are served one after the other', () => {
-    const history = script().sent(0, 'a').section(1, 5, 'a', 1).inLine(1, 2, 'b').section(6, 9, 'b', 2);
-    expect(broken(history)).toEqual([]);
-    expect(history.check()).toMatchObject({ requests: 2, grants: 2, excused: 0 });
-  });
-
-  test('sections of two locks at the same time', () => {
-    const history = script()
-      .sent(0, 'a', null, 'one')
-      .section(1, 9, 'a', 1)
-      .sent(0, 'b', null, 'other')
-      .section(2, 8, 'b', 1);
-    expect(broken(history)).toEqual([]);
-  });
-
-  test('that of two requests that were under way together either is first', () => {
-    const history = script().inLine(0, 3, 'a').inLine(1, 2, 'b').section(4, 5, 'a', 1).section(6, 7, 'b', 2);
-    expect(broken(history)).toEqual([]);
-  });
-
-  test('that a waiter is skipped that gave up, timed out, was killed, or was told to close', () => {
-    const passedOver = (): Script => script().inLine(0, 1, 'a', 5).inLine(2, 3, 'b');
-    const served = (history: Script): Script =>
-      history.section(10, 11, 'b', 2).sent(0, 'z').section(0.1, 9, 'z', 1);
-    expect(broken(served(passedOver().add(6, 'a', 'timeout')))).toEqual([]);
-    expect(broken(served(passedOver().add(4, 'a', 'abortSent').add(12, 'a', 'aborted')))).toEqual([]);
-    expect(broken(served(passedOver().fault(4, Infinity, 'killed', { victim: 'w-a' })))).toEqual([]);
-    // Its wait time had ended before.
-    expect(broken(served(passedOver().fault(12, Infinity, 'killed', { victim: 'w-a' })))).toEqual([]);
-    expect(
-      broken(
-        served(passedOver().worker(4, 'w-a', 'closing').add(12, 'a', 'error', { code: 'SHUTTING_DOWN' })),
-      ),
-    ).toEqual([]);
-  });
-
   test('that a waiter whose grant was not recorded was served, where it wrote its begin before the next', () => {
     const history = script()
       .inLine(0, 1, 'a')
@@ -214,16 +178,6 @@ describe('the history checker accepts', () => {
     expect(broken(history)).toEqual([]);
   });
 
-  test('that the next is granted a lease after a holder was killed', () => {
-    const history = script()
-      .sent(0, 'a')
-      .begins(1, 'a', 1)
-      .fault(5, Infinity, 'killed', { victim: 'w-a' })
-      .inLine(2, 3, 'b')
-      .section(5 + LEASE, 5 + LEASE + 10, 'b', 2);
-    expect(broken(history)).toEqual([]);
-  });
-
   test('that a holder whose lock was taken by force believes for a heartbeat more', () => {
     const history = script()
       .sent(0, 'a')
@@ -248,19 +202,6 @@ describe('the history checker accepts', () => {
       .add(12, 'a', 'granted', { token: 1 })
       .look(13, 'a', false)
       .add(14, 'a', 'releaseSent');
-    expect(broken(history)).toEqual([]);
-  });
-
-  test('nested sections, deep and in branches, one after the other', () => {
-    const history = script()
-      .sent(0, 'a')
-      .begins(1, 'a', 1)
-      .nested(2, 5, 'a', 'a/1', 1)
-      .nested(3, 4, 'a', 'a/1/1', 1, 'a/1')
-      .nested(6, 7, 'a', 'a/2', 1)
-      .add(8, 'a', 'holds', { expected: 1, actual: 1 })
-      .add(9, 'a', 'releaseSent')
-      .add(10, 'a', 'releaseAcked');
     expect(broken(history)).toEqual([]);
   });
 

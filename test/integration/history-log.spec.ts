@@ -9,10 +9,6 @@ describe('the judge of the independent log', () => {
   const judge = (lines: string[], events = held): Invariant[] =>
     judgeLog(lines.join('\n'), events).map(({ invariant }) => invariant);
 
-  test('accepts sections that write one after the other', () => {
-    expect(judge([line('B', 'a', 1), line('E', 'a', 1), line('B', 'b', 2), line('E', 'b', 2)])).toEqual([]);
-  });
-
   test('accepts that a killed section never writes its end', () => {
     expect(judge([line('B', 'a', 1), line('B', 'b', 2), line('E', 'b', 2)])).toEqual([]);
   });

@@ -49,34 +49,6 @@ describe('the TCP proxy in front of Redis', () => {
     return Promise.race([done, pause(A_WHILE).then(() => false)]);
   };
 
-  test('passes everything on, in both protocols, of any size', async () => {
-    for (const protocol of [2, 3] as const) {
-      const redis = new Redis(proxy.url, { ...OPTIONS, protocol });
-      clients.push(redis);
-      await redis.connect();
-      const large = 'x'.repeat(300_000);
-      expect(await redis.set(key, large)).toBe('OK');
-      expect(await redis.get(key)).toBe(large);
-      expect(await redis.multi().ping().config('GET', 'maxmemory').get(`${key}:none`).exec()).toHaveLength(3);
-    }
-  });
-
-  test('refuses connections, and accepts them again at the same port', async () => {
-    const standing = await client();
-    await proxy.refuse();
-    await expect(client()).rejects.toThrow(/ECONNREFUSED|closed/);
-    expect(await standing.ping()).toBe('PONG');
-    await proxy.listen();
-    expect(await (await client()).ping()).toBe('PONG');
-  });
-
-  test('accepts and closes immediately', async () => {
-    const heal = proxy.acceptAndClose();
-    await expect(client()).rejects.toThrow();
-    heal();
-    await client();
-  });
-
   test('resets the connections of one role only', async () => {
     const [commands, subscriber] = [await client(), await client()];
     await subscriber.subscribe(key);
