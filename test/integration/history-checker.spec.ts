@@ -178,6 +178,16 @@ describe('the history checker accepts', () => {
     expect(broken(history)).toEqual([]);
   });
 
+  test('that the next is granted a lease after a holder was killed', () => {
+    const history = script()
+      .sent(0, 'a')
+      .begins(1, 'a', 1)
+      .fault(5, Infinity, 'killed', { victim: 'w-a' })
+      .inLine(2, 3, 'b')
+      .section(5 + LEASE, 5 + LEASE + 10, 'b', 2);
+    expect(broken(history)).toEqual([]);
+  });
+
   test('that a holder whose lock was taken by force believes for a heartbeat more', () => {
     const history = script()
       .sent(0, 'a')
