@@ -74,20 +74,17 @@ export class Application {
     );
   }
 
-  /** What the compiler says of a file beside this one. */
-  async diagnosticsOfFile(version: Version, name: string): Promise<string> {
-    const project = this.newProject({});
-    cpSync(join(import.meta.dirname, name), join(project, name));
-    const [diagnostics = ''] = await this.compile(version, project, [name]);
-    return diagnostics;
-  }
-
-  /** What the compiler writes of the types of a library: the declarations of a file beside this one, or what is wrong with it. */
+  /** What the compiler writes of the types of a file beside this one: its declarations, or what is wrong with it. */
   async declarationsOf(version: Version, name: string): Promise<string> {
     const project = this.newProject({ noEmit: false, declaration: true, emitDeclarationOnly: true });
     cpSync(join(import.meta.dirname, name), join(project, name));
     const [diagnostics = ''] = await this.compile(version, project, [name]);
     return diagnostics || readFileSync(join(project, name.replace(/\.ts$/, '.d.ts')), 'utf8');
+  }
+
+  /** The declarations of a module of the package. */
+  declared(module: string): string {
+    return readFileSync(join(this.folder, 'lib', `${module}.d.ts`), 'utf8');
   }
 
   remove(): void {
