@@ -6,7 +6,6 @@ import {
   FairLockModule,
   type FairLockService,
   LockConfigurationError,
-  LockKeyError,
 } from 'nestjs-fair-lock';
 import { ask, PLATFORMS, webApp } from '../../../nest/web-app.js';
 import { deferred, eventually, SOON } from '../../../support/waiting.js';
@@ -164,43 +163,6 @@ describe('a decorated method that shares its lock', () => {
   });
 
   test.each([
-    ['k', { permits: 0 }, /^On Orders\.pay, the lock option permits must be a whole number/],
-    ['k', { permits: undefined }, /^On Orders\.pay, the lock option permits must be .*; it is undefined/],
-    [['a', { key: 'k', permits: undefined }], {}, /^On Orders\.pay, the lock option permits must be/],
-    [['a', { key: 'k', waitTime: 5 }], {}, /^Unknown key option 'waitTime'/],
-    ['k', { weight: 2 }, /^On Orders\.pay, the lock option weight is a number of permits/],
-    [
-      'k',
-      { permits: (n: number) => n, mode: 'read' },
-      /^On Orders\.pay, the lock option permits cannot be combined with mode/,
-    ],
-    ['k', { permits: (n: number) => n, weight: 0 }, /^On Orders\.pay, the lock option weight must be/],
-    [
-      ['a', { key: 'k', permits: 2, weight: 3 }],
-      {},
-      /^On Orders\.pay, the lock option weight \(3\) is more than permits \(2\)/,
-    ],
-  ])('is refused when its class is defined, for %j and %j', (key, options, sentence) => {
-    const define = () => {
-      class Orders {
-        async pay(): Promise<void> {}
-      }
-      const descriptor = Object.getOwnPropertyDescriptor(Orders.prototype, 'pay')!;
-      Locked(key, options)(Orders.prototype, 'pay', descriptor);
-    };
-    expect(define).toThrow(LockConfigurationError);
-    expect(define).toThrow(sentence);
-  });
-
-  test('has the key as it is checked in every list', () => {
-    const define = (key: unknown) => () =>
-      Locked(key)(Suppliers.prototype, 'call', { value: async () => undefined });
-    expect(define([{ key: 'a:<0', permits: 2 }])).toThrow(LockKeyError);
-    expect(define([{ permits: 2 }])).toThrow(LockKeyError);
-    expect(define([{ key: 'x:#{id}', permits: 2 }])).toThrow(/is plain text here/);
-  });
-
-  test.each([
     ['by its options', 'k', { permits: 2 }],
     ['by a key', ['a', { key: 'b', mode: 'read' }], {}],
   ])("is refused at boot by the store 'redisson' if it shows %s", async (_title, key, options) => {
@@ -244,8 +206,5 @@ test.each(PLATFORMS)(
     gate.resolve();
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200]);
     await app.close();
-    expect(() => FairLockInterceptor.for('k', { permits: 0 })).toThrow(LockConfigurationError);
-    const missing = { permits: undefined as unknown as number };
-    expect(() => FairLockInterceptor.for('k', missing)).toThrow(/, or absent; it is undefined\./);
   },
 );
