@@ -3,11 +3,11 @@ import { Readable } from 'node:stream';
 import { jest } from '@jest/globals';
 import { Injectable, Logger } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
-import { FairLocked, FairLockService, LockLostError, LockTimeoutError } from 'nestjs-fair-lock';
-import { block, deferred, eventually, within, SOON } from '../../../support/waiting.js';
+import { FairLocked, FairLockService, LockLostError } from 'nestjs-fair-lock';
+import { deferred, eventually, within, SOON } from '../../../support/waiting.js';
 import { lockIteration } from '../../../../lib/nest/decorator/locked-iteration.js';
 import { bench, settle, type Bench } from '../../core/support.js';
-import { free, Locked, nestWith, waiting } from '../nest.js';
+import { free, nestWith } from '../nest.js';
 
 @Injectable()
 class Pages {
@@ -34,17 +34,6 @@ class Pages {
     }
   }
 
-  @FairLocked('pages:<0>', { returns: 'iterable' })
-  async *nested(id: string): AsyncGenerator<unknown> {
-    yield await this.count(id);
-    yield await this.count(id);
-  }
-
-  @FairLocked('pages:<0>')
-  async count(_id: string): Promise<number | undefined> {
-    return this.locks.current()?.holdCount;
-  }
-
   @FairLocked('pages:<0>', { returns: 'iterable', onLost: 'reject' })
   async *careful(_id: string): AsyncGenerator<string> {
     try {
@@ -56,21 +45,9 @@ class Pages {
   }
 
   @FairLocked('pages:<0>', { returns: 'iterable' })
-  async *relaxed(_id: string): AsyncGenerator<string> {
-    yield 'one';
-    yield await this.next.promise;
-  }
-
-  @FairLocked('pages:<0>', { returns: 'iterable' })
   bare(_id: string): AsyncIterable<number> {
     let count = 0;
     return { [Symbol.asyncIterator]: () => ({ next: async () => ({ value: ++count, done: count > 2 }) }) };
-  }
-
-  @FairLocked('pages:<0>', { returns: 'iterable', leaseTime: 10 })
-  async *brief(_id: string): AsyncGenerator<string> {
-    this.log.push('began');
-    yield 'too late';
   }
 
   @FairLocked('pages:<0>', { returns: 'iterable', onLost: 'reject' })
@@ -90,32 +67,6 @@ class Pages {
   changesOf(_id: string): AsyncIterable<unknown> {
     return on(this.changes, 'change');
   }
-
-  @Locked('pages:<0>', { returns: 'iterable' })
-  noIterable(_id: string): unknown {
-    return [1];
-  }
-
-  @FairLocked('pages:<0>', { returns: 'iterable', waitTime: 0 })
-  async *impatient(_id: string): AsyncGenerator<string> {
-    yield 'one';
-  }
-
-  @FairLocked('pages:<0>', { returns: 'iterable', waitTime: 0, onTimeout: 'skip' })
-  async *skipped(_id: string): AsyncGenerator<string> {
-    yield 'one';
-  }
-
-  @FairLocked('pages:<0>', {
-    returns: 'iterable',
-    waitTime: 0,
-    onTimeout: async function* (id: string) {
-      yield `instead of ${id}`;
-    },
-  })
-  async *replaced(_id: string): AsyncGenerator<string> {
-    yield 'one';
-  }
 }
 
 async function all(iterable: AsyncIterable<unknown>): Promise<unknown[]> {
@@ -134,14 +85,6 @@ describe('a locked async generator', () => {
     pages = module.get(Pages);
   });
   afterEach(() => module.close());
-
-  test('asks for the lock at the first step, not before', async () => {
-    const steps = pages.pages('1');
-    expect(await locks.isLocked('pages:1')).toBe(false);
-    expect(await steps.next()).toEqual({ value: 'one', done: false });
-    expect(await locks.isLocked('pages:1')).toBe(true);
-    await steps.return('left');
-  });
 
   test('holds it between the steps and gives it back at the end', async () => {
     const steps = pages.pages('1');
@@ -201,31 +144,6 @@ describe('a locked async generator', () => {
     await lock.release();
   });
 
-  test('left while it waits, leaves the line', async () => {
-    const lock = await locks.acquire('pages:1');
-    const steps = pages.pages('1');
-    const first = steps.next();
-    await waiting(locks, 'pages:1', 1);
-    expect(await within(steps.return('left'), SOON, 'return()')).toEqual({ value: 'left', done: true });
-    expect(await first).toEqual({ value: undefined, done: true });
-    await waiting(locks, 'pages:1', 0);
-    await lock.release();
-    expect(pages.log).toEqual([]);
-  });
-
-  test('gives the lock back that was granted in the very moment of leaving', async () => {
-    const lock = await locks.acquire('pages:1');
-    const steps = pages.pages('1');
-    const first = steps.next();
-    await waiting(locks, 'pages:1', 1);
-    void lock.release();
-    const left = steps.return('left');
-    expect(await first).toEqual({ value: undefined, done: true });
-    await left;
-    await free(locks, 'pages:1');
-    expect(pages.log).toEqual([]);
-  });
-
   test('passes throw() on to the source', async () => {
     const steps = pages.pages('1');
     await steps.next();
@@ -234,11 +152,6 @@ describe('a locked async generator', () => {
     expect(await locks.isLocked('pages:1')).toBe(true);
     await expect(steps.throw('again')).rejects.toBe('again');
     expect(await locks.isLocked('pages:1')).toBe(false);
-  });
-
-  test('runs every step inside the hold', async () => {
-    const steps = pages.nested('1');
-    expect(await within(all(steps), SOON, 'nested calls')).toEqual([2, 2]);
   });
 
   test('tells a reader who asks for the lock again in the loop that it waited for itself', async () => {
@@ -268,48 +181,10 @@ describe('a locked async generator', () => {
     await slow.module.close();
   });
 
-  test('lets iterations wait for each other, in their order', async () => {
-    const first = pages.pages('1');
-    await first.next();
-    const second = pages.pages('1');
-    const secondStep = second.next();
-    await waiting(locks, 'pages:1', 1);
-    await first.return('left');
-    expect(await secondStep).toEqual({ value: 'one', done: false });
-    await second.return('left');
-  });
-
   test('takes an iterator that can do nothing but next()', async () => {
     expect(await all(pages.bare('1'))).toEqual([1, 2]);
     for await (const _ of pages.bare('1')) break;
     expect(await locks.isLocked('pages:1')).toBe(false);
-  });
-
-  test('refuses what is not an AsyncIterable', async () => {
-    await expect(all(pages.noIterable('1') as AsyncIterable<unknown>)).rejects.toThrow(
-      '@FairLocked on Pages.noIterable: the method returned an array, although the method is locked as an async generator (by `returns`, or by its type): return an async generator, or correct `returns` or the type.',
-    );
-    expect(await locks.isLocked('pages:1')).toBe(false);
-  });
-
-  test('when the lock is busy fails, is skipped, or is replaced, as its options say', async () => {
-    const lock = await locks.acquire('pages:1');
-    await expect(all(pages.impatient('1'))).rejects.toThrow(LockTimeoutError);
-    expect(await all(pages.skipped('1'))).toEqual([]);
-    expect(await all(pages.replaced('1'))).toEqual(['instead of 1']);
-    await lock.release();
-  });
-
-  test("fails in the midst of a step when the lock is lost with onLost: 'reject'", async () => {
-    const steps = pages.careful('1');
-    await steps.next();
-    const second = steps.next();
-    const failed = expect(second).rejects.toThrow(LockLostError);
-    await locks.forceRelease('pages:1');
-    await failed;
-    pages.next.resolve('too late');
-    expect(await steps.next()).toEqual({ value: undefined, done: true });
-    await eventually(() => pages.log.includes('cleaned up'), SOON, 'the source to clean up');
   });
 
   test("fails at the next step when the lock was lost between steps with onLost: 'reject'", async () => {
@@ -331,57 +206,11 @@ describe('a locked async generator', () => {
     pages.next.resolve('too late'); // else the end of the application would wait for this step
   });
 
-  test('does not begin when its lease ran out while the process stood still', async () => {
-    const lock = await locks.acquire('pages:1');
-    const ended = expect(pages.brief('1').next()).rejects.toThrow(LockLostError);
-    await waiting(locks, 'pages:1', 1);
-    void lock.release();
-    block(20);
-    await ended;
-    expect(pages.log).toEqual([]);
-    expect(await locks.isLocked('pages:1')).toBe(false);
-  });
-
-  test('goes on when the lock is lost otherwise', async () => {
-    const steps = pages.relaxed('1');
-    await steps.next();
-    await locks.forceRelease('pages:1');
-    pages.next.resolve('two');
-    expect(await steps.next()).toEqual({ value: 'two', done: false });
-    await steps.return(undefined);
-  });
-
-  test('ends when the drain time of a shutdown has elapsed', async () => {
-    const short = await nestWith([Pages], { drainTimeout: 50 });
-    const other = short.module.get(Pages);
-    const steps = other.relaxed('1');
-    await steps.next();
-    const second = expect(steps.next()).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
-    await short.module.close();
-    await within(second, SOON, 'the end of the iteration');
-  });
-
-  test('fails with one sentence where its class was not made by Nest', async () => {
-    await expect(new Pages(locks).pages('1').next()).rejects.toThrow(
-      /^Pages\.pages is locked by @FairLocked, but was called on an instance that Nest did not create/,
-    );
-  });
-
   test('can be disposed of', async () => {
     const steps = pages.pages('1') as AsyncGenerator<string> & AsyncDisposable;
     await steps.next();
     await steps[Symbol.asyncDispose]();
     expect(await locks.isLocked('pages:1')).toBe(false);
-  });
-
-  test('in line when the application closes, fails with that', async () => {
-    const lock = await locks.acquire('pages:1');
-    const failed = expect(pages.pages('1').next()).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
-    await waiting(locks, 'pages:1', 1);
-    const closed = module.close();
-    await failed;
-    await lock.release();
-    await closed;
   });
 });
 
