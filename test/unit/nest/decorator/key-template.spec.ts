@@ -75,22 +75,15 @@ describe('a key template', () => {
     );
   });
 
-  test('a missing argument, or a way that ends early, is undefined', () => {
-    const found = (template: string, ...args: unknown[]) => detailsOf(() => ofArguments(template, ...args));
-    expect(found('<0>')).toContain(
-      `found undefined at <0>: the caller passed nothing there. ${WITHOUT_VALUE}`,
-    );
-    expect(found('<0.id>')).toContain('found undefined at <0.id>: <0> is undefined. ');
-    expect(found('<0.id>', {})).toContain('found undefined at <0.id>: <0> is an object without it. ');
-    expect(found('<0.id>', { id: null })).toContain(
-      'found null at <0.id>: <0> is an object in which it is null. ',
-    );
-    expect(found('<0.customer.id>', {})).toContain(
-      'found undefined at <0.customer.id>: <0.customer> is undefined. ',
-    );
-    expect(found('<0.customer.id>', { customer: null })).toContain(
-      'found null at <0.customer.id>: <0.customer> is null. ',
-    );
+  test.each([
+    ['<0>', [], `undefined at <0>: the caller passed nothing there. ${WITHOUT_VALUE}`],
+    ['<0.id>', [], 'undefined at <0.id>: <0> is undefined. '],
+    ['<0.id>', [{}], 'undefined at <0.id>: <0> is an object without it. '],
+    ['<0.id>', [{ id: null }], 'null at <0.id>: <0> is an object in which it is null. '],
+    ['<0.customer.id>', [{}], 'undefined at <0.customer.id>: <0.customer> is undefined. '],
+    ['<0.customer.id>', [{ customer: null }], 'null at <0.customer.id>: <0.customer> is null. '],
+  ])('%j of %j tells where the way ends', (template, args, found) => {
+    expect(detailsOf(() => ofArguments(template, ...args))).toContain(`found ${found}`);
   });
 
   test.each(['<>', '<id>', '<0.>', '<.id>', '<0..id>', '<00>', '<-1>', '<1.5e3>'.replace('5', ' '), '< 0>'])(

@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import fc from 'fast-check';
 import { Cluster, Redis } from 'ioredis';
 import { type FairLockModuleOptions, LockConfigurationError } from 'nestjs-fair-lock';
+import { describeDomain, type NumberOption } from '../../../../lib/core/options/option-domains.js';
 import { adviseOn, resolveOptions } from '../../../../lib/setup/option-resolution.js';
 import { FairLockRegistration } from '../../../../lib/nest/module/fair-lock.registration.js';
 import { type StoreFactory } from '../../../../lib/setup/store-factory.js';
+import { NUMBER_OPTIONS, valuesOf, valuesOutside } from '../../../support/option-values.js';
 import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock-store.js';
 
 const resolve = (options: object) => resolveOptions(options);
@@ -169,52 +173,19 @@ describe('the options', () => {
   });
 
   test.each([
-    ['waitTime', [-1, NaN, '5', null, 2 ** 31]],
-    ['watchdogTimeout', [0, -1, NaN, Infinity, '30s', null]],
-    ['livenessWindow', [0, NaN, Infinity, true]],
-    ['commandTimeout', [0, NaN, Infinity, {}]],
-    [
-      'replicas',
-      [
-        true,
-        1,
-        null,
-        [],
-        {},
-        { min: 0 },
-        { min: 1.5 },
-        { min: '1' },
-        { min: 1, timeout: 0 },
-        { min: 1, max: 2 },
-      ],
-    ],
+    ['waitTime', [null]],
+    ['replicas', [true, 1, null, [], {}, { min: 1, max: 2 }]],
     ['strict', ['yes', 1, null]],
-    ['maxLease', [0, NaN, Infinity, '30s', 9.2e18]],
-    ['maxQueue', [-1, 1.5, NaN, '1']],
-    ['maxHold', [0, NaN, -5]],
     ['onLost', ['throw', true, null]],
     ['reentrant', ['yes', 0]],
     ['store', ['sqlite', null]],
     ['keyPrefix', ['', 'a{b', 'a}', 5]],
-    ['drainTimeout', [-1, NaN, Infinity]],
     ['requestScope', ['true', 1]],
-    ['fairLockWaitTimeout', [0, NaN]],
-    ['lockWatchdogTimeout', [0, NaN]],
   ])('%s is refused with a sentence where it is one of %p', (name, values) => {
     for (const value of values) {
       const message = refusal({ [name]: value });
-      expect(message).toMatch(/^The option .* must be .*; it is .*\.$/);
-      expect(message).toMatch(new RegExp(`^The option ${name} must be `));
+      expect(message).toMatch(new RegExp(`^The option ${name} must be .*; it is .*\\.$`));
     }
-  });
-
-  test('what may be unbounded may be Infinity, and what may be nothing may be 0', () => {
-    const options = { waitTime: Infinity, maxQueue: Infinity, maxHold: Infinity };
-    expect(resolve(options)).toMatchObject(options);
-    expect(resolve({ waitTime: 0, maxQueue: 0, drainTimeout: 0 })).toMatchObject({
-      waitTime: 0,
-      maxQueue: 0,
-    });
   });
 
   test('an unknown option is reported, with those that exist', () => {
@@ -313,5 +284,97 @@ describe('a wait that a crashed holder would outlast', () => {
   test('is no default, of any store', () => {
     for (const store of ['redis', 'redisson', 'memory'] as const)
       expect(adviseOn(resolve({ store }))).toBeUndefined();
+  });
+});
+
+/** The numbers of the module, each with options that it can stand beside. */
+const BESIDE: Partial<Record<NumberOption, object>> = {
+  waitTime: {},
+  maxQueue: {},
+  maxHold: {},
+  drainTimeout: {},
+  slowWait: {},
+  slowHold: {},
+  watchdogTimeout: { store: 'memory' },
+  livenessWindow: { store: 'memory' },
+  commandTimeout: { store: 'memory' },
+  maxLease: { strict: true, watchdogTimeout: 2, livenessWindow: 2, commandTimeout: 0.5 },
+  fairLockWaitTimeout: { store: 'redisson' },
+  lockWatchdogTimeout: { store: 'redisson', commandTimeout: 0.5 },
+};
+const NUMBERS = Object.keys(BESIDE) as NumberOption[];
+
+describe('the numbers of the module', () => {
+  test('are all in the table of domains', () => {
+    const module = [
+      ...NUMBERS,
+      'replicas.min',
+      'replicas.timeout',
+      'leaseTime',
+      'holdAtLeast',
+      'permits',
+      'weight',
+      'query.timeout',
+    ];
+    expect(module.sort()).toEqual([...NUMBER_OPTIONS].sort());
+  });
+
+  test.each(NUMBERS)('%s is a whole number, never below what was given', (name) => {
+    fc.assert(
+      fc.property(valuesOf(name), (value) => {
+        // A lease or a window of 1 ms is one that no command can be below.
+        if ((name === 'lockWatchdogTimeout' || name === 'maxLease') && value <= 1) return;
+        const whole = value === Infinity ? value : Math.ceil(value);
+        expect(resolve({ ...BESIDE[name], [name]: value })).toHaveProperty(name, whole);
+      }),
+    );
+  });
+
+  test.each(NUMBERS)('%s is refused outside its domain', (name) => {
+    fc.assert(
+      fc.property(valuesOutside(name), (value) => {
+        expect(refusal({ ...BESIDE[name], [name]: value })).toMatch(
+          new RegExp(
+            `^The option ${name} must be a .* from \\d+ to 2147483647(, or Infinity)?; it is .*\\.$`,
+          ),
+        );
+      }),
+    );
+  });
+
+  test('those of replicas are as all others', () => {
+    const times = { store: 'redis', watchdogTimeout: 2 ** 31 - 1, livenessWindow: 2 ** 31 - 1 };
+    fc.assert(
+      fc.property(valuesOf('replicas.min'), valuesOf('replicas.timeout'), (min, timeout) => {
+        if (timeout > 2 ** 31 - 2) return; // must be below the lease
+        expect(resolve({ ...times, replicas: { min, timeout } }).replicas).toEqual({
+          min,
+          timeout: Math.ceil(timeout),
+        });
+      }),
+    );
+    fc.assert(
+      fc.property(valuesOutside('replicas.min'), (min) => {
+        expect(refusal({ replicas: { min } })).toMatch(/^The option replicas must be false, or /);
+      }),
+    );
+    fc.assert(
+      fc.property(valuesOutside('replicas.timeout'), (timeout) => {
+        expect(refusal({ replicas: { min: 1, timeout } })).toMatch(/^The option replicas must be false, or /);
+      }),
+    );
+  });
+
+  test('are in docs/configuration.md with their ranges', () => {
+    const docs = readFileSync(new URL('../../../../docs/configuration.md', import.meta.url), 'utf8');
+    const lines = docs.split('\n');
+    for (const name of NUMBER_OPTIONS) {
+      const range = describeDomain(name)
+        .replace(' to 2147483647', '')
+        .replace('a number of milliseconds', 'ms')
+        .replace('a whole number', 'number');
+      const [row = ''] = lines.filter((line) => line.startsWith(`| \`${name}\` |`));
+      expect(row.replaceAll('`', '')).toContain(`| ${range}`);
+    }
   });
 });
