@@ -29,19 +29,6 @@ describe('the server program that the tests start', () => {
     await expect(redisServerBinary()).resolves.toBe(join(valkey, 'valkey-server'));
   });
 
-  test('is the redis-server of a folder that has both', async () => {
-    const both = folderWith('redis-server', 'valkey-server');
-    onlyPath(both);
-    await expect(redisServerBinary()).resolves.toBe(join(both, 'redis-server'));
-  });
-
-  test('is the one that REDIS_SERVER names, whatever is on the PATH', async () => {
-    const chosen = join(folderWith('valkey-server'), 'valkey-server');
-    onlyPath(folderWith('redis-server'));
-    process.env['REDIS_SERVER'] = chosen;
-    await expect(redisServerBinary()).resolves.toBe(chosen);
-  });
-
   /** Only root can keep Debian's scripts from starting a service. */
   const asRoot = process.getuid?.() === 0 ? test : test.skip;
 

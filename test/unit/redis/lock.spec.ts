@@ -6,7 +6,6 @@ import { CommandFailure } from '../../../lib/stores/redis-client/server/server-f
 import { LockStoreUnavailableError } from '../../../lib/core/errors/errors.js';
 import type { Ask, Asker, Beat, Commands, Ending, Usual } from '../../../lib/stores/redis/commands.js';
 import type { Share } from '../../../lib/core/options/sharing.js';
-import type { Turn } from '../../../lib/stores/redis/request.js';
 import { Lock } from '../../../lib/stores/redis/lock.js';
 import type { Reply } from '../../../lib/stores/redis/reply.js';
 import { deferred } from '../../support/waiting.js';
@@ -321,27 +320,6 @@ describe('one lock, as a client sees it', () => {
     expect(second!()?.token).toBe(13);
   });
 
-  test('rule 9: if the first gives up while the grant is under way, its late message changes nothing', async () => {
-    const { wait } = scene.request();
-    await scene.asks[0]!.answer(reply(10, { answers: ['line 1 0'] }));
-    const [second] = await scene.inLine(1, 10);
-    wait.abort();
-    await scene.granted(11, 1, 2);
-    expect(second!()).toBeUndefined();
-    expect(scene.done).toEqual([{ id: 'me:1', about: ':me', how: 'leave' }, { id: 'me:1' }]);
-    await scene.granted(13, 2);
-    expect(second!()?.token).toBe(13);
-  });
-
-  test('rule 9: a message that comes twice does not end the hold under which a neighbour has its turn', async () => {
-    const [first, second] = await scene.inLine(2, 10);
-    await scene.granted(11, 1, 2);
-    await first!()!.release();
-    await scene.granted(11, 1, 2);
-    expect(scene.done).toEqual([]);
-    expect(second!()!.lease.state).toBe('held');
-  });
-
   test('rule 9: whose turn is under a hold that Redis has ended loses it when Redis grants it anew, and gives that back at its end', async () => {
     const [first, second] = await scene.inLine(2, 10);
     await scene.granted(11, 1, 2);
@@ -386,30 +364,22 @@ describe('one lock, as a client sees it', () => {
     expect(next!()!.lease.state).toBe('held');
   });
 
-  test('rule 9: if Redis no longer knows a hold that the replicas were to confirm, its request asks again, and its neighbours wait', async () => {
+  test.each([
+    ['Redis no longer knows a hold that the replicas were to confirm', 'none', now],
+    [
+      'the replicas confirm a hold when its lease has expired',
+      `held ${FIRST_LEASE} 11`,
+      () => ago(FIRST_LEASE),
+    ],
+  ])('rule 9: if %s, its request asks again, and its neighbours wait', async (_, answer, sentAt) => {
     scene.timers.stop();
     scene = new Scene(true);
     const [, second] = await scene.inLine(2, 10);
     await scene.granted(11, 1, 2);
-    await scene.beaten(['none', 'line'], 11);
+    await scene.beaten([answer, 'line'], 11, sentAt());
     expect(second!()).toBeUndefined();
-    expect([...scene.lock.requests.values()].map(({ state }) => state.is).sort()).toEqual([
-      'asking',
-      'waiting',
-    ]);
-  });
-
-  test('rule 9: if the replicas confirm a hold when its lease has expired, its request asks again, and its neighbours wait', async () => {
-    scene.timers.stop();
-    scene = new Scene(true);
-    const [, second] = await scene.inLine(2, 10);
-    await scene.granted(11, 1, 2);
-    await scene.beaten([`held ${FIRST_LEASE} 11`, 'line'], 11, ago(FIRST_LEASE));
-    expect(second!()).toBeUndefined();
-    expect([...scene.lock.requests.values()].map(({ state }) => state.is).sort()).toEqual([
-      'asking',
-      'waiting',
-    ]);
+    const states = [...scene.lock.requests.values()].map(({ state }) => state.is).sort();
+    expect(states).toEqual(['asking', 'waiting']);
   });
 
   test('a message of several shared holds, whose token is that of the last, does not end one that an answer has told already', async () => {
@@ -437,23 +407,5 @@ describe('one lock, as a client sees it', () => {
       scene.lock.beaten(answer);
       scene.lock.renewed(answer);
     }
-  });
-
-  test('a state can be reached only from where the table of the protocol says', async () => {
-    const [grant] = await scene.inLine(1, 10);
-    await scene.granted(11, 1);
-    const { request } = grant!() as Turn;
-    expect(() => request.move({ is: 'waiting' })).toThrow('A request cannot go from held to waiting.');
-  });
-
-  test('requests of one turn of the event loop ask together, one with a bound on the line alone', () => {
-    const asking: Lock[] = [];
-    const { lock } = scene;
-    Object.assign(lock.client, { ask: (one: Lock) => asking.push(one) });
-    for (let i = 0; i < 3; i += 1) scene.request();
-    scene.request({ waitTime: 0 });
-    expect(asking).toHaveLength(1);
-    lock.sendAsks(now());
-    expect(scene.asks.map(({ asks }) => asks.length)).toEqual([3, 1]);
   });
 });

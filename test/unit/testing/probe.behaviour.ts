@@ -83,17 +83,6 @@ export function describeProbe(timers: FakeTimers): void {
       expect(await transfer).toBe('bob to ann');
     });
 
-    it('wait without an end where within is Infinity', async () => {
-      const held = await locks.hold('order:42');
-      const inLine = locks.waitForLine('order:42', 1, { within: Infinity });
-      // Node fires a timer of more than its longest one after 1 ms.
-      await new Promise((resolve) => setTimeout(resolve, 10));
-      const paying = orders.pay('42');
-      await inLine;
-      await held.release();
-      expect(await paying).toBe('paid 42');
-    });
-
     it('wait for a busy lock, and fail where it is not given back', async () => {
       const first = await locks.hold('order:42');
       await expect(locks.hold(['order:1', 'order:42'], BRIEFLY)).rejects.toThrow(
@@ -119,13 +108,6 @@ export function describeProbe(timers: FakeTimers): void {
       await held.release();
       await transfer;
     });
-
-    it('show that a method skips its work while another holds the lock', async () => {
-      const held = await locks.hold('report');
-      expect(await orders.report()).toBeUndefined();
-      await held.release();
-      expect(await orders.report()).toBe('reported');
-    });
   });
 
   describe('lose', () => {
@@ -150,11 +132,6 @@ export function describeProbe(timers: FakeTimers): void {
       await expect(locks.failNext('order:42', gone, () => orders.pay('42'))).rejects.toBe(gone);
       expect(orders.log).toEqual([]);
       expect(await orders.pay('42')).toBe('paid 42');
-    });
-
-    it('shows what a method does instead when the lock is not to be had', async () => {
-      const busy = new LockTimeoutError('report', 0);
-      expect(await locks.failNext('report', busy, () => orders.report())).toBeUndefined();
     });
 
     it('fails where the call does not ask for the lock, and leaves nothing behind', async () => {
@@ -193,11 +170,6 @@ export function describeProbe(timers: FakeTimers): void {
       const calls = [() => orders.pay('42'), () => orders.cancel({ id: '42' }), () => orders.pay('42')];
       expect(await locks.assertSerialized('order:42', calls)).toEqual(['paid 42', 'cancelled 42', 'paid 42']);
       expect(orders.log).toEqual(['pay 42 begins', 'pay 42 ends', 'pay 42 begins', 'pay 42 ends']);
-    });
-
-    it('passes where calls take the lock among others', async () => {
-      const calls = [() => orders.transfer('ann', 'zoe'), () => orders.transfer('ann', 'zoe')];
-      expect(await locks.assertSerialized('account:zoe', calls)).toEqual(['ann to zoe', 'ann to zoe']);
     });
 
     it.each([
@@ -346,25 +318,6 @@ export function describeProbe(timers: FakeTimers): void {
       expect(await orders.refreshPrices()).toBeUndefined();
       await timers.advanceTimersByTimeAsync(1);
       expect(await orders.refreshPrices()).toBe('refreshed');
-    });
-
-    it('lead a process that failed back into the line when the test says so', async () => {
-      timers.useFakeTimers();
-      const service = module.get(FairLockService);
-      let terms = 0;
-      const leadership = service.lead('leader', async (lock) => {
-        terms += 1;
-        if (terms === 1) throw new Error('no paper');
-        await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
-      });
-      await timers.advanceTimersByTimeAsync(999);
-      expect([terms, leadership.state]).toEqual([1, 'following']);
-      await timers.advanceTimersByTimeAsync(1_000);
-      expect([terms, leadership.isLeader]).toEqual([2, true]);
-      await locks.lose('leader');
-      await timers.advanceTimersByTimeAsync(0);
-      expect([terms, leadership.isLeader]).toEqual([3, true]);
-      await leadership.stop();
     });
 
     it('do not stop the patience of a helper', async () => {

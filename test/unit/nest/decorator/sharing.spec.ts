@@ -18,11 +18,6 @@ beforeEach(() => (gate = deferred()));
 class Suppliers {
   readonly limits = new Map([['big', 3]]);
 
-  @FairLocked('api:<0>', { permits: 2 })
-  async call(_supplier: string): Promise<void> {
-    await gate.promise;
-  }
-
   @FairLocked('tenant:<0>', {
     permits(this: Suppliers, tenant: string) {
       return this.limits.get(tenant) ?? 1;
@@ -86,11 +81,6 @@ describe('a decorated method that shares its lock', () => {
     return snapshots.map(({ holders, queueLength }) => [...holders.map(({ share }) => share), queueLength]);
   };
   const permits = (permits: number, weight = 1) => ({ mode: 'permits', permits, weight });
-
-  test('runs as many calls at a time as there are permits', async () => {
-    const calls = [1, 2, 3].map(() => suppliers.call('a'));
-    expect(await held(calls, 'api:a')).toEqual([[permits(2), permits(2), 1]]);
-  });
 
   test('takes the number of permits from the arguments of each call, and `this`', async () => {
     const calls = ['big', 'big', 'small', 'small'].map((tenant) => suppliers.perTenant(tenant));

@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { CommandConnection } from '../../../../lib/stores/redis-client/commands/command-connection.js';
 import { openConnection } from '../../../../lib/stores/redis-client/connection/redis-source.js';
 import { within } from '../../../support/waiting.js';
@@ -31,17 +30,5 @@ describe('a connection that is not there', () => {
     expect(client.status).toBe('reconnecting');
     await within(connection.close(10_000), 5_000, 'the close');
     expect(sockets()).toBeLessThanOrEqual(before);
-  });
-
-  test("is waited for by a command whose limit is beyond Node's longest timer", async () => {
-    const connection = new CommandConnection(openConnection('redis://127.0.0.1:1', 'commands'), 1_000);
-    jest.useFakeTimers();
-    let ended = false;
-    // Node turns a longer delay into 1 ms: the caller would look again a thousand times a second.
-    void connection.whenReady(2 * (2 ** 31 - 1)).then(() => (ended = true));
-    await jest.advanceTimersByTimeAsync(60_000);
-    expect(ended).toBe(false);
-    jest.useRealTimers();
-    await connection.close(1_000);
   });
 });
