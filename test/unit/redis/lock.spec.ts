@@ -6,6 +6,7 @@ import { CommandFailure } from '../../../lib/stores/redis-client/server/server-f
 import { LockStoreUnavailableError } from '../../../lib/core/errors/errors.js';
 import type { Ask, Asker, Beat, Commands, Ending, Usual } from '../../../lib/stores/redis/commands.js';
 import type { Share } from '../../../lib/core/options/sharing.js';
+import type { Turn } from '../../../lib/stores/redis/request.js';
 import { Lock } from '../../../lib/stores/redis/lock.js';
 import type { Reply } from '../../../lib/stores/redis/reply.js';
 import { deferred } from '../../support/waiting.js';
@@ -407,5 +408,12 @@ describe('one lock, as a client sees it', () => {
       scene.lock.beaten(answer);
       scene.lock.renewed(answer);
     }
+  });
+
+  test('a state can be reached only from where the table of the protocol says', async () => {
+    const [grant] = await scene.inLine(1, 10);
+    await scene.granted(11, 1);
+    const { request } = grant!() as Turn;
+    expect(() => request.move({ is: 'waiting' })).toThrow('A request cannot go from held to waiting.');
   });
 });

@@ -101,6 +101,17 @@ describe('a lock of the redisson store', () => {
       await expect(wait.promise).rejects.toMatchObject({ code: 'ABORTED' });
       expect(lock.commands).toEqual(['leave a', 'leave a']);
     });
+
+    test('a copy of its acquire may run for as long as a command may take: it leaves once more after that (R13)', async () => {
+      const wait = lock.request('a');
+      await lock.reply({ status: 'granted', left: LEASE, waiting: 0, grantedAt: 0, repeated: true });
+      await lock.pass(500);
+      void (await wait.promise).release();
+      await lock.reply({ woken: undefined });
+      expect(lock.commands).toEqual([]);
+      await lock.pass(510);
+      expect(lock.commands).toEqual(['leave a']);
+    });
   });
 
   describe('the grant', () => {
@@ -156,6 +167,16 @@ describe('a lock of the redisson store', () => {
       await lock.reply({});
       expect(lock.commands).toEqual(['acquire a']);
       await lock.granted();
+      expect((await wait.promise).lease.state).toBe('held');
+    });
+
+    test('one that was taken by force before its reply was applied is not entered; the request asks Redis', async () => {
+      const wait = lock.request('a', { leaseTime: 60_000 });
+      lock.lock.forced('a');
+      await lock.granted(60_000);
+      expect(wait.inLine).toBe(true);
+      expect(lock.commands).toEqual(['acquire a']);
+      await lock.granted(60_000);
       expect((await wait.promise).lease.state).toBe('held');
     });
 
