@@ -321,6 +321,18 @@ describe('one lock, as a client sees it', () => {
     expect(second!()?.token).toBe(13);
   });
 
+  test('rule 9: if the first gives up while the grant is under way, its late message changes nothing', async () => {
+    const { wait } = scene.request();
+    await scene.asks[0]!.answer(reply(10, { answers: ['line 1 0'] }));
+    const [second] = await scene.inLine(1, 10);
+    wait.abort();
+    await scene.granted(11, 1, 2);
+    expect(second!()).toBeUndefined();
+    expect(scene.done).toEqual([{ id: 'me:1', about: ':me', how: 'leave' }, { id: 'me:1' }]);
+    await scene.granted(13, 2);
+    expect(second!()?.token).toBe(13);
+  });
+
   test('rule 9: whose turn is under a hold that Redis has ended loses it when Redis grants it anew, and gives that back at its end', async () => {
     const [first, second] = await scene.inLine(2, 10);
     await scene.granted(11, 1, 2);

@@ -83,6 +83,17 @@ export function describeProbe(timers: FakeTimers): void {
       expect(await transfer).toBe('bob to ann');
     });
 
+    it('wait without an end where within is Infinity', async () => {
+      const held = await locks.hold('order:42');
+      const inLine = locks.waitForLine('order:42', 1, { within: Infinity });
+      // Node fires a timer of more than its longest one after 1 ms.
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      const paying = orders.pay('42');
+      await inLine;
+      await held.release();
+      expect(await paying).toBe('paid 42');
+    });
+
     it('wait for a busy lock, and fail where it is not given back', async () => {
       const first = await locks.hold('order:42');
       await expect(locks.hold(['order:1', 'order:42'], BRIEFLY)).rejects.toThrow(
@@ -170,6 +181,11 @@ export function describeProbe(timers: FakeTimers): void {
       const calls = [() => orders.pay('42'), () => orders.cancel({ id: '42' }), () => orders.pay('42')];
       expect(await locks.assertSerialized('order:42', calls)).toEqual(['paid 42', 'cancelled 42', 'paid 42']);
       expect(orders.log).toEqual(['pay 42 begins', 'pay 42 ends', 'pay 42 begins', 'pay 42 ends']);
+    });
+
+    it('passes where calls take the lock among others', async () => {
+      const calls = [() => orders.transfer('ann', 'zoe'), () => orders.transfer('ann', 'zoe')];
+      expect(await locks.assertSerialized('account:zoe', calls)).toEqual(['ann to zoe', 'ann to zoe']);
     });
 
     it.each([
