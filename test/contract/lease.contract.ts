@@ -24,15 +24,6 @@ export function describeLease(bench: Bench): void {
     await second.release();
   });
 
-  test('a release is not a loss: the signal does not abort', async () => {
-    const grant = await bench.hold(0, bench.key());
-    const { signal } = grant.lease;
-    await grant.release();
-    await pause(20);
-    expect(signal.aborted).toBe(false);
-    expect(grant.lease.lostError).toBeUndefined();
-  });
-
   test('a fixed lease runs out: the holder learns that it is lost, then the next is served, not before its end', async () => {
     const key = bench.key();
     const events: string[] = [];

@@ -6,12 +6,6 @@ import { type TestRequest, type Bench } from './store-under-test.js';
 
 /** Who gives up: a try, a wait time that ends, a caller who aborts. */
 export function describeLeaving(bench: Bench): void {
-  test('a try takes a free lock', async () => {
-    const grant = await bench.hold(0, bench.key(), { waitTime: 0 });
-    expect(grant.lease.state).toBe('held');
-    await grant.release();
-  });
-
   test('a try on a busy lock is refused at once, does not queue, and says who holds it', async () => {
     const key = bench.key();
     const holder = await bench.hold(0, key, { label: 'OrdersService.pay' });

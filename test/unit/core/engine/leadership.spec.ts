@@ -60,28 +60,6 @@ describe('lead', () => {
     expect(order).toEqual(['first', 'end of first', 'third']);
   });
 
-  it('waits behind other requests for the key, and they behind it', async () => {
-    b = bench();
-    const before = await b.engine.service.acquire('k');
-    const leadership = lead('k', untilTold);
-    await settle();
-    expect(leadership.state).toBe('following');
-    await before.release();
-    await settle();
-    expect(leadership.isLeader).toBe(true);
-    const after = b.engine.service.acquire('k');
-    await leadership.stop();
-    await (await after).release();
-  });
-
-  it('resigns for good when its section returns', async () => {
-    const leadership = lead('k', () => 'done');
-    await settle();
-    expect(leadership.state).toBe('stopped');
-    expect(b.store.log).toEqual(['acquire k', 'granted k', 'release k']);
-    await leadership.stop();
-  });
-
   it('warns once of a section that returns as soon as it has begun, for then each process runs what it has begun', async () => {
     const all = ['first', 'second'].map(() =>
       lead('k', () => void setInterval(() => undefined, 1_000).unref()),

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import {
   ClientGoneError,
   LockDeadlockError,
@@ -6,16 +7,7 @@ import {
 } from '../../../../lib/core/errors/errors.js';
 import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
 import { deferred, pause } from '../../../support/waiting.js';
-import {
-  bench,
-  forClientOf,
-  leftovers,
-  NOTHING,
-  outcome,
-  rejection,
-  settle,
-  type Bench,
-} from '../support.js';
+import { bench, forClientOf, leftovers, NOTHING, outcome, rejection, type Bench } from '../support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -25,22 +17,6 @@ afterEach(async () => {
 });
 
 describe('a nested request of the same flow', () => {
-  it('does not wait for itself, across async functions', async () => {
-    const inner = async (): Promise<string> => {
-      await pause(1);
-      return await b.service.withLock('k', async () => 'inside');
-    };
-    expect(await b.service.withLock('k', inner)).toBe('inside');
-  });
-
-  it('does not wait for itself in what begins only when it is awaited, as queries of Prisma and Knex do', async () => {
-    const lazy = {
-      then: (resolve: (result: unknown) => void, reject: (error: unknown) => void): void =>
-        void b.service.withLock('k', () => 'inside', { waitTime: 0 }).then(resolve, reject),
-    };
-    expect(await b.service.withLock('k', () => lazy as unknown as Promise<unknown>)).toBe('inside');
-  });
-
   it('does not wait for itself where `run` enters the outer hold again inside of a nested one', async () => {
     const lock = await b.service.acquire('k');
     const innermost = b.service.withLock.bind(b.service, 'k', () => 'served', { waitTime: Infinity });
@@ -49,11 +25,11 @@ describe('a nested request of the same flow', () => {
     await lock.release();
   });
 
-  it('costs the store no call, however deep', async () => {
-    await b.service.withLock('k', () =>
-      b.service.withLock('k', () => b.service.withLock('k', () => b.service.withLock('k', () => undefined))),
-    );
-    expect(b.store.log).toEqual(['acquire k', 'granted k', 'release k']);
+  it('costs the store no call, however deep, and past locks on other keys', async () => {
+    const deepest = (): Promise<void> =>
+      b.service.withLock('k', () => b.service.withLock('l', () => undefined));
+    await b.service.withLock('k', () => b.service.withLock('k', () => b.service.withLock('l', deepest)));
+    expect(b.store.acquires).toBe(2);
   });
 
   it('shares the token of the outer hold and its end, and counts', async () => {
@@ -71,35 +47,6 @@ describe('a nested request of the same flow', () => {
         expect(inner.signal.reason).toBeInstanceOf(LockLostError);
       });
     });
-  });
-
-  it('ends on its own: the outer hold goes on', async () => {
-    await b.service.withLock('k', async (outer) => {
-      let inner: FairLock | undefined;
-      await b.service.withLock('k', (lock) => void (inner = lock));
-      expect(inner?.state).toBe('released');
-      expect(outer.state).toBe('held');
-      expect(await b.store.held('k')).toBe(true);
-    });
-    expect(await b.store.held('k')).toBe(false);
-  });
-
-  it('leaves the holds balanced when it throws', async () => {
-    await b.service.withLock('k', async (outer) => {
-      const thrown = new Error('inner');
-      expect(await rejection(b.service.withLock('k', () => Promise.reject(thrown)))).toBe(thrown);
-      expect(
-        await rejection(
-          b.service.withLock('k', () => {
-            throw thrown;
-          }),
-        ),
-      ).toBe(thrown);
-      expect(outer.holdCount).toBe(1);
-      expect(await b.store.held('k')).toBe(true);
-      await b.service.withLock('k', () => undefined);
-    });
-    expect(await b.store.held('k')).toBe(false);
   });
 
   it('throws LockLostError inside a hold that is lost', async () => {
@@ -143,12 +90,21 @@ describe('a nested request of the same flow', () => {
       await b.service.withLock('k', (inner) => expect(inner.remaining()).toBe(Infinity), { leaseTime: 1 });
     });
   });
+});
 
-  it('finds the key it nests in past locks on other keys', async () => {
-    await b.service.withLock('a', () =>
-      b.service.withLock('b', () => b.service.withLock('a', () => undefined)),
-    );
-    expect(b.store.acquires).toBe(2);
+describe('a job of another flow, as a queue in the process runs it inside a hold,', () => {
+  const pay = async (): Promise<string> => {
+    await using lock = await b.service.tryAcquire('k');
+    return lock ? 'inside' : 'busy';
+  };
+
+  it('is nested in that hold, but not where it is bound to the flow that added it, nor with reentrant: false', async () => {
+    const bound = AsyncResource.bind(pay);
+    await b.service.withLock('k', async () => {
+      expect([await pay(), await bound()]).toEqual(['inside', 'busy']);
+      const strict = rejection(b.service.acquire('k', { reentrant: false }));
+      expect(await strict).toBeInstanceOf(LockDeadlockError);
+    });
   });
 });
 
@@ -179,12 +135,6 @@ describe('a manual acquire', () => {
     expect(error.details).not.toContain('acquire()');
     end.resolve();
     await section;
-  });
-
-  it('outside of any section is not reentrant', async () => {
-    const lock = await b.service.acquire('k');
-    expect(await b.service.tryAcquire('k')).toBeUndefined();
-    await lock.release();
   });
 
   it('inside a section on the same key is nested in it, and keeps the lock until it is released', async () => {
@@ -221,20 +171,6 @@ describe('work that begins in one request and ends in another', () => {
     expect(await outcome(stranger)).toBe('pending');
     await lock.release();
     await (await stranger).release();
-  });
-
-  it('serves steps that arrive together one after the other', async () => {
-    const lock = await b.service.acquire('k');
-    let inside = 0;
-    const step = (): Promise<number> =>
-      b.service.withLock('k', async () => {
-        inside += 1;
-        await settle();
-        return inside--;
-      });
-    expect(await Promise.all([lock.run(step), lock.run(step), lock.run(step)])).toEqual([1, 1, 1]);
-    await lock.release();
-    expect(b.store.acquires).toBe(1);
   });
 });
 

@@ -33,24 +33,6 @@ describe('branches of one flow', () => {
     expect(b.store.acquires).toBe(1);
   });
 
-  it('nest further, each in its own branch', async () => {
-    const events: string[] = [];
-    const branch = (name: string): Promise<void> =>
-      b.service.withLock('k', async () => {
-        await Promise.all(
-          ['1', '2'].map((n) =>
-            b.service.withLock('k', async () => {
-              events.push(`begin ${name}${n}`);
-              await settle();
-              events.push(`end ${name}${n}`);
-            }),
-          ),
-        );
-      });
-    await b.service.withLock('k', () => Promise.all([branch('a'), branch('b')]));
-    expect(events).toEqual(['a1', 'a2', 'b1', 'b2'].flatMap((name) => [`begin ${name}`, `end ${name}`]));
-  });
-
   it('are busy for a try while another branch holds', async () => {
     await b.service.withLock('k', async () => {
       const first = await b.service.tryAcquire('k');
@@ -122,18 +104,6 @@ describe('branches of one flow', () => {
       expect(places).toEqual([0, 1]);
       await first.release();
       for (const other of others) await (await other).release();
-    });
-  });
-
-  it('are refused, those in line, when the hold is lost', async () => {
-    await b.service.withLock('k', async () => {
-      const first = await b.service.acquire('k');
-      const second = b.service.acquire('k');
-      const third = b.service.acquire('k');
-      b.store.lose('k');
-      expect(await rejection(second)).toBeInstanceOf(LockLostError);
-      expect(await rejection(third)).toBeInstanceOf(LockLostError);
-      await first.release();
     });
   });
 

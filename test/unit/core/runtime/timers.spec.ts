@@ -40,40 +40,6 @@ describe('the heap of timers', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('moves a task that is scheduled again, both ways', () => {
-    const timers = new Timers();
-    const started = performance.now();
-    const called: string[] = [];
-    const [a, b] = [task(() => called.push('a')), task(() => called.push('b'))];
-    timers.schedule(a, started + 10);
-    timers.schedule(b, started + 20);
-    timers.schedule(a, started + 30);
-    jest.advanceTimersByTime(25);
-    expect(called).toEqual(['b']);
-    timers.schedule(b, started + 100);
-    timers.schedule(b, started + 26);
-    jest.advanceTimersByTime(100);
-    expect(called).toEqual(['b', 'b', 'a']);
-  });
-
-  it('forgets a task that is cancelled, and all when it stops', () => {
-    const timers = new Timers();
-    const never = task(() => {
-      throw new Error('called');
-    });
-    const other = task(() => undefined);
-    timers.schedule(never, performance.now() + 10);
-    timers.schedule(other, performance.now() + 20);
-    timers.cancel(never);
-    timers.cancel(never);
-    expect(timers.size).toBe(1);
-    jest.advanceTimersByTime(15);
-    timers.schedule(never, performance.now() + 1);
-    timers.stop();
-    jest.advanceTimersByTime(100);
-    expect(timers.size).toBe(0);
-  });
-
   it('takes nothing once it has stopped', () => {
     const timers = new Timers();
     timers.stop();
