@@ -191,7 +191,7 @@ test('gives each of a few processes a colour of its own, the same in every view'
   await openBoard({ at: '#/processes' });
   const colours = (): Promise<Record<string, string>> =>
     page.evaluate(
-      `Object.fromEntries([...document.querySelectorAll('tbody th')].map((cell) => [cell.innerText.trim(), cell.querySelector('.dot').className]))`,
+      `Object.fromEntries([...document.querySelectorAll('tbody th')].map((cell) => [cell.innerText.trim(), getComputedStyle(cell.querySelector('.dot')).backgroundColor]))`,
     );
   const before = await colours();
   expect(Object.keys(before).length).toBeGreaterThan(3);

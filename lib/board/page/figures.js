@@ -22,19 +22,13 @@ export function figures({ overview, history }) {
     figure(
       'Processes',
       number(processes.length),
-      silent.length > 0 && h('small', { class: 'warn' }, `${number(silent.length)} silent`),
+      silent.length > 0 && h('small', null, `${number(silent.length)} silent`),
     ),
   );
 }
 
 function figure(name, value, more) {
-  return h(
-    'div',
-    { class: more?.tag === 'svg' ? 'figure wide' : 'figure' },
-    h('h2', null, name),
-    h('p', null, value),
-    more,
-  );
+  return h('div', { class: 'figure' }, h('h2', null, name), h('p', null, value), more);
 }
 
 /** A line of the last minutes; the right edge is now. */

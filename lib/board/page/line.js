@@ -202,7 +202,8 @@ function timeLine() {
         return h('span', {
           key: id,
           title,
-          class: dot(holder).props.class.replace('dot', 'hold'),
+          class: 'hold',
+          '--hue': dot(holder).props['--hue'],
           '--from': from.toFixed(4),
           '--long': (share(end - (now - SPAN)) - from).toFixed(4),
         });

@@ -5,8 +5,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** As many as board.css has. */
-const HUES = 8;
+const HUES = ['#4f7fd9', '#2aa58c', '#d98e2b', '#a568d0', '#d65d84', '#7f9a36', '#3aa3c7', '#b8735a'];
 /** Of a longer key, processes report the beginning and a digest. */
 const LONGEST_KEY = 1_024;
 
@@ -42,8 +41,8 @@ const hues = new Map();
 /** A dot in the colour of the process: the same in every view. */
 export function dot(process) {
   const name = processName(process);
-  if (!hues.has(name)) hues.set(name, hues.size % HUES);
-  return h('span', { class: `dot hue${hues.get(name)}`, 'aria-hidden': 'true' });
+  if (!hues.has(name)) hues.set(name, HUES[hues.size % HUES.length]);
+  return h('span', { class: 'dot', '--hue': hues.get(name), 'aria-hidden': 'true' });
 }
 
 /** A process and what it does there, as logs and errors write it: `web-1/4711/OrdersService.pay`. */
