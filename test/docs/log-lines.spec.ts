@@ -19,7 +19,7 @@ import {
   LockTimeoutError,
 } from 'nestjs-fair-lock';
 import { createFairLock, type StandaloneFairLock } from 'nestjs-fair-lock/standalone';
-import { Peers } from '../integration/cli/cli-process.js';
+import { crash, Peers } from '../integration/cli/cli-process.js';
 import { redisUrl, startRedisServer, type RedisServer, uniquePrefix } from '../support/redis.js';
 import { block, eventually, pause, SOON } from '../support/waiting.js';
 import { fragmentsOf, textOf } from './pages.js';
@@ -122,7 +122,7 @@ async function callsGiveUp(): Promise<void> {
 
   const afterCrash = uniquePrefix();
   const crashed = await holder(afterCrash);
-  crashed.kill('SIGKILL');
+  await crash(crashed);
   const waiting = await start({ redis: redisUrl(), keyPrefix: afterCrash, slowWait: 200 });
   await prints(/Gave up .*its lease ends/, () => giveUp(waiting, { waitTime: 1_000 }));
   await eventually(
@@ -130,7 +130,7 @@ async function callsGiveUp(): Promise<void> {
     SOON,
     'slow wait',
   );
-  other.kill('SIGKILL');
+  await crash(other);
 
   const self = await start({ redis: redisUrl(), keyPrefix: uniquePrefix() });
   const lock = await self.acquire(KEY, { label: LABEL });

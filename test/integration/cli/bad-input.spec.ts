@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import { type LockOverview } from 'nestjs-fair-lock';
-import { freePort, redisUrl, startRedisServer, uniquePrefix } from '../../support/redis.js';
+import { freePort, redisUrl, startRedisServer, uniquePrefix, type RedisServer } from '../../support/redis.js';
 import { SOON } from '../../support/waiting.js';
 import { documentedAcl } from '../../topologies/documented-acl.js';
-import { HOST, Peers, runCli } from './cli-process.js';
+import { Peers, runCli } from './cli-process.js';
 
 const PASSWORD = 'correct-horse-battery';
 
@@ -47,70 +47,62 @@ test('without a command it shows the help, and --version the version', async () 
   expect((await runCli(redisUrl(), '--version')).out).toMatch(/^\d+\.\d+\.\d+/);
 });
 
-test.each(['ls', 'graph', 'doctor'])(
-  '%s says that Redis cannot be reached, and why, with the status 4',
-  async (command) => {
+test.each([['ls'], ['ls', '--json'], ['doctor', '--json']])(
+  '%s %s says that Redis cannot be reached, and why, with the status 4',
+  async (...command) => {
     const away = `redis://user:${PASSWORD}@127.0.0.1:${await freePort()}`;
-    const { status, out, err } = await runCli(away, command);
-    expect({ status, out }).toEqual({ status: 4, out: '' });
+    const { status, out, err } = await runCli(away, ...command);
+    expect(status).toBe(4);
     expect(err).toMatch(
       /^nestjs-fair-lock: Redis did not respond within 1000 ms at startup \(connect ECONNREFUSED 127/,
     );
+    if (command.length > 1) expect(err).toContain((JSON.parse(out) as { error: string }).error);
+    else expect(out).toBe('');
     expect(err).not.toContain(PASSWORD);
   },
 );
 
-test('a password that Redis refuses is not printed', async () => {
-  const server = await startRedisServer();
-  try {
-    await server.command('config', 'set', 'requirepass', 'another');
-    const { status, out, err } = await runCli(server.url.replace('://', `://:${PASSWORD}@`), 'ls');
+describe('of a server that limits its users', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedisServer();
+  });
+  afterAll(() => server.stop());
+
+  /** The command line as a user with this password. */
+  const cliAs = (user: string, password: string, command: string) =>
+    runCli(server.url.replace('://', `://${user}:${password}@`), command);
+
+  test('a password that Redis refuses is not printed', async () => {
+    const { status, out, err } = await cliAs('stranger', PASSWORD, 'ls');
     expect(status).toBe(4);
     expect(err).toMatch(/credentials|WRONGPASS|NOAUTH/);
     expect(out + err).not.toContain(PASSWORD);
-  } finally {
-    await server.stop();
-  }
-});
+  });
 
-test.each(['doctor', 'ls'])('%s names the rights that the user lacks, with the status 4', async (command) => {
-  const server = await startRedisServer();
-  try {
-    await server.command(
-      'acl',
-      'setuser',
-      'few',
-      'on',
-      `>${PASSWORD}`,
-      '~*',
-      '&*',
-      '+@all',
-      '-zadd',
-      '-pubsub',
-    );
-    const { status, out, err } = await runCli(server.url.replace('://', `://few:${PASSWORD}@`), command);
-    expect({ status, out }).toEqual({ status: 4, out: '' });
-    expect(err).toMatch(/^nestjs-fair-lock: The Redis user lacks permissions that the lock needs: .*\+zadd/m);
-    expect(err).toMatch(/NOPERM .*'pubsub.*Nothing was changed\. Check --redis/);
-    expect(err).not.toContain(PASSWORD);
-  } finally {
-    await server.stop();
-  }
-});
+  test.each(['doctor', 'ls'])(
+    '%s names the rights that the user lacks, with the status 4',
+    async (command) => {
+      const rules = `on >${PASSWORD} ~* &* +@all -zadd -pubsub`.split(' ');
+      await server.command('acl', 'setuser', 'few', ...rules);
+      const { status, out, err } = await cliAs('few', PASSWORD, command);
+      expect({ status, out }).toEqual({ status: 4, out: '' });
+      expect(err).toMatch(
+        /^nestjs-fair-lock: The Redis user lacks permissions that the lock needs: .*\+zadd/m,
+      );
+      expect(err).toMatch(/NOPERM .*'pubsub.*Nothing was changed\. Check --redis/);
+      expect(err).not.toContain(PASSWORD);
+    },
+  );
 
-test('doctor checks the rest where the user may not look for locks of dead processes', async () => {
-  const server = await startRedisServer();
-  try {
-    const { user } = documentedAcl();
-    await server.command('acl', ...user);
-    const { status, out, err } = await runCli(server.url.replace('://', '://lock:secret@'), 'doctor');
+  test('doctor checks the rest where the user may not look for locks of dead processes', async () => {
+    await server.command('acl', ...documentedAcl().user);
+    const { status, out, err } = await cliAs('lock', 'secret', 'doctor');
     expect({ status, err }).toEqual({ status: 1, err: '' });
     expect(out).toMatch(
       /^Redis is reachable\. .*\n- Could not look for locks of dead processes: the Redis user lacks \+scan\.$/m,
     );
-  } finally {
-    await server.stop();
-  }
+  });
 });
 
 test('a node that is in no Cluster is named as a reason, with --cluster', async () => {
@@ -162,12 +154,15 @@ describe('a process that does not answer as this version does', () => {
     await stranger.subscribe(channel('stranger'));
   }
 
+  const ls = (...args: string[]) =>
+    runCli(redisUrl(), 'ls', '--timeout', String(SOON), '--prefix', prefix, ...args);
+
   test('a report that cannot be read is listed as a problem, and the rest is shown', async () => {
     await peers.start('order:1');
     await strangerReports('{"clientId":"stranger","locks":7}');
-    const { status, out } = await runCli(redisUrl(), 'ls', '--timeout', String(SOON), '--prefix', prefix);
+    const { status, out } = await ls();
     expect(status).toBe(0);
-    expect(out).toMatch(new RegExp(`^order:1 +${HOST}/`, 'm'));
+    expect(out).toMatch(/^order:1 .*Peer\.hold/m);
     expect(out).toMatch(/^problem: The response of the client stranger cannot be read: /m);
     const doctor = await runCli(redisUrl(), 'doctor', '--timeout', String(SOON), '--prefix', prefix);
     expect(doctor.status).toBe(1);
@@ -178,15 +173,7 @@ describe('a process that does not answer as this version does', () => {
     const hold = { key: 'order:1', heldFor: 5, token: 3, state: 'paused', mood: 'calm' };
     const process = { clientId: 'stranger', host: 'web-9', pid: 9, version: '9.0.0', waits: [], shape: {} };
     await strangerReports(JSON.stringify({ ...process, holds: [hold] }));
-    const { status, out } = await runCli(
-      redisUrl(),
-      'ls',
-      '--timeout',
-      String(SOON),
-      '--json',
-      '--prefix',
-      prefix,
-    );
+    const { status, out } = await ls('--json');
     expect(status).toBe(0);
     const { locks, problems } = JSON.parse(out) as LockOverview;
     expect(problems).toEqual([]);

@@ -1,14 +1,16 @@
-/** The command line, in this process or as one of its own, and processes that it can see. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { hostname } from 'node:os';
+/** The command line, in this process or as one of its own, and clients that it can see. */
+import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { run } from '../../../lib/cli/run.js';
+import type { FairLockService } from '../../../lib/core/engine/fair-lock-service.js';
+import { type SharedKey } from '../../../lib/core/options/lock-keys.js';
+import { USUAL_TIMES } from '../../support/history/lab.js';
+import { InProcessClients } from '../../support/in-process-client.js';
 import { redisUrl } from '../../support/redis.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+import { deferred } from '../../support/waiting.js';
 
 const RUN = fileURLToPath(new URL('run.mjs', import.meta.url));
-const MAIN = '../../../lib/cli/main.ts';
-export const HOST = hostname();
 
 export interface Answer {
   readonly status: number | null;
@@ -16,9 +18,9 @@ export interface Answer {
   readonly err: string;
 }
 
-/** Starts the command line; its output is read by the test. */
-export function spawnCli(...args: string[]): ReturnType<typeof spawnRun> {
-  return spawnRun([MAIN, ...args], process.env);
+/** Starts the command line as a process of its own; its output is read by the test, unless it goes to a file. */
+export function spawnCli(args: readonly string[], stdout: 'pipe' | number = 'pipe') {
+  return spawn(process.execPath, [RUN, ...args], { stdio: ['ignore', stdout, 'pipe'] });
 }
 
 /** Runs a command in this process, which takes less than a tenth of the time of one of its own. */
@@ -39,37 +41,63 @@ export async function runCli(redis: string, ...args: string[]): Promise<Answer> 
   }
 }
 
-/** What Node needs to run the command line. */
-export function cliArguments(...args: string[]): string[] {
-  return [RUN, MAIN, ...args];
-}
-
-function spawnRun(args: readonly string[], env: NodeJS.ProcessEnv) {
-  return spawn(process.execPath, [RUN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-}
-
-/** The processes of one test. */
+/** Clients of one test, each behind a proxy of its own: what is done to that, Redis and all others see as done to its process. */
 export class Peers {
-  private readonly started: ChildProcess[] = [];
+  private readonly clients: InProcessClients;
+  private readonly proxies: TcpProxy[] = [];
+  private readonly ended = deferred();
 
-  constructor(private readonly prefix: string) {}
-
-  /** A process that holds and waits as `steps` say (see peer.ts), once it does. */
-  async start(...steps: string[]): Promise<ChildProcess> {
-    const child = spawn(process.execPath, [RUN, './peer.ts', redisUrl(), this.prefix, ...steps], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    this.started.push(child);
-    await once(child.stdout, 'data');
-    return child;
+  constructor(prefix: string) {
+    // A lease that outlasts the test: a stopped peer keeps its locks, however busy the machine is.
+    this.clients = new InProcessClients(prefix, { ...USUAL_TIMES, lease: 60_000 });
   }
 
-  /** Ends all that still run. */
+  /**
+   * A client that does as the steps say, once it does: `a` holds a, `?a` waits for a, `a>b` holds a and waits for b inside. `a=2/5` is
+   * for 2 of 5 permits, and `a=read` reads. In a black hole of its proxy it is as a process that is stopped.
+   */
+  async start(...steps: string[]): Promise<TcpProxy> {
+    const proxy = await TcpProxy.start(redisUrl());
+    this.proxies.push(proxy);
+    const { service } = await this.clients.start(proxy.url);
+    await Promise.all(
+      steps.map(
+        (step) => new Promise<void>((ready) => void this.begin(service, step, ready).catch(() => undefined)),
+      ),
+    );
+    return proxy;
+  }
+
+  /** Ends all. */
   async kill(): Promise<void> {
-    for (const child of this.started.splice(0)) {
-      if (child.exitCode !== null || child.signalCode !== null) continue;
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    }
+    this.ended.resolve();
+    await this.clients.close();
+    await Promise.all(this.proxies.map((proxy) => proxy.close()));
   }
+
+  private begin(service: FairLockService, step: string, ready: () => void): Promise<unknown> {
+    const waiting = { label: 'Peer.wait', onQueued: ready };
+    const hang = () => this.ended.promise;
+    if (step.startsWith('?')) return service.withLock([keyOf(step.slice(1))], hang, waiting);
+    const [held = '', wanted] = step.split('>');
+    const section = async () => {
+      if (wanted !== undefined) await service.withLock(wanted, hang, waiting);
+      ready();
+      await hang();
+    };
+    return service.withLock([keyOf(held)], section, { label: 'Peer.hold' });
+  }
+}
+
+/** The process of a peer dies. */
+export async function crash(proxy: TcpProxy): Promise<void> {
+  await proxy.refuse();
+  proxy.cut();
+}
+
+function keyOf(text: string): string | SharedKey {
+  const [key = '', share] = text.split('=');
+  if (share === undefined) return key;
+  const [weight = 1, permits = 1] = share.split('/').map(Number);
+  return share === 'read' ? { key, mode: 'read' } : { key, permits, weight };
 }

@@ -1,10 +1,15 @@
 import { once } from 'node:events';
+import { hostname } from 'node:os';
 import { Redis } from 'ioredis';
 import { type LockOverview, type LockSnapshot } from 'nestjs-fair-lock';
 import { createFairLock } from 'nestjs-fair-lock/standalone';
 import { redisUrl, startRedisServer, uniquePrefix } from '../../support/redis.js';
 import { eventually, SOON } from '../../support/waiting.js';
-import { type Answer, HOST, Peers, runCli, spawnCli } from './cli-process.js';
+import { type Answer, crash, Peers, runCli, spawnCli } from './cli-process.js';
+
+/** The process of all peers, as it is shown. */
+const PROCESS = `${hostname()}/${process.pid}`;
+const TIME = '[\\d.]+ m?s';
 
 let prefix: string;
 let peers: Peers;
@@ -16,23 +21,21 @@ afterEach(() => peers.kill());
 
 const peer = (...steps: string[]) => peers.start(...steps);
 
-/** The command line on the Redis and the prefix of the test; peers on a busy machine have time to answer, unless `args` say otherwise. */
+/** The command line on the Redis and the prefix of the test; a busy machine has time to answer, unless `args` say otherwise. */
 function cli(...args: string[]): Promise<Answer> {
   return runCli(redisUrl(), '--prefix', prefix, '--timeout', String(SOON), ...args);
 }
 
 describe('ls', () => {
   test('lists the locks of all processes, the longest wait first', async () => {
-    const holder = await peer('order:1', 'order:2');
+    await peer('order:1', 'order:2');
     await peer('?order:1', '?order:1');
     const { status, out, err } = await cli('ls');
     expect({ status, err }).toEqual({ status: 0, err: '' });
     const [headings, first, second, , totals] = out.split('\n');
     expect(headings).toMatch(/^LOCK +HOLDER +HELD FOR +WAITING +LONGEST WAIT$/);
-    expect(first).toMatch(
-      new RegExp(`^order:1 +${HOST}/${holder.pid}/Peer\\.hold +[\\d.]+ m?s +2 +[\\d.]+ m?s$`),
-    );
-    expect(second).toMatch(new RegExp(`^order:2 +${HOST}/${holder.pid}/Peer\\.hold +[\\d.]+ m?s +0$`));
+    expect(first).toMatch(new RegExp(`^order:1 +${PROCESS}/Peer\\.hold +${TIME} +2 +${TIME}$`));
+    expect(second).toMatch(new RegExp(`^order:2 +${PROCESS}/Peer\\.hold +${TIME} +0$`));
     expect(totals).toBe('2 held, 2 waiting, 2 processes');
   });
 
@@ -52,16 +55,15 @@ describe('ls', () => {
   test('names a process that is stopped', async () => {
     const stopped = await peer('order:1');
     await peer('?order:1');
-    stopped.kill('SIGSTOP');
+    const heal = stopped.blackHole();
     const { status, out } = await cli('ls', '--timeout', '500');
+    heal();
     expect(status).toBe(0);
-    expect(out).toMatch(new RegExp(`^silent: ${HOST}/${stopped.pid} did not respond`, 'm'));
+    expect(out).toMatch(new RegExp(`^silent: ${PROCESS} did not respond`, 'm'));
   });
 
   test('finds the lock of a dead process when asked for orphans', async () => {
-    const dead = await peer('order:1');
-    dead.kill('SIGKILL');
-    await once(dead, 'exit');
+    await crash(await peer('order:1'));
     expect((await cli('ls', '--orphans')).out).toMatch(/^order:1 .*\(its process is gone\)/m);
   });
 
@@ -86,14 +88,14 @@ test.each(['ls', 'inspect', 'graph', 'watch'])(
 
 describe('inspect', () => {
   test('shows the holder with its token, and the line in order', async () => {
-    const holder = await peer('order:1');
-    const waiter = await peer('?order:1', '?order:1');
+    await peer('order:1');
+    await peer('?order:1', '?order:1');
     const { status, out } = await cli('inspect', 'order:1');
     expect(status).toBe(0);
-    expect(out).toContain(`holder   ${HOST}/${holder.pid}/Peer.hold\n`);
+    expect(out).toContain(`holder   ${PROCESS}/Peer.hold\n`);
     expect(out).toMatch(/its lease expires in [\d.]+ m?s unless it is renewed/);
     expect(out).toMatch(/^token {4}\d+$/m);
-    expect(out).toMatch(new RegExp(`^1 +${HOST}/${waiter.pid}/Peer\\.wait +[\\d.]+ m?s$`, 'm'));
+    expect(out).toMatch(new RegExp(`^1 +${PROCESS}/Peer\\.wait +${TIME}$`, 'm'));
     expect(out).toMatch(/^2 /m);
   });
 
@@ -103,8 +105,9 @@ describe('inspect', () => {
     const isSkipped = async () =>
       /^1 .*no sign of life, skipped$/m.test((await cli('inspect', 'order:1')).out);
     expect(await isSkipped()).toBe(false);
-    waiter.kill('SIGSTOP');
+    const heal = waiter.blackHole();
     await eventually(isSkipped, SOON, 'the remark');
+    heal();
   });
 
   test('says of an unknown key that it is free, with the status 3', async () => {
@@ -128,10 +131,10 @@ describe('graph', () => {
 
   test('shows who waits for what while holding what', async () => {
     await peer('b');
-    const { pid } = await peer('a>b');
+    await peer('a>b');
     const { status, out } = await cli('graph');
     expect(status).toBe(0);
-    expect(out).toMatch(new RegExp(`^${HOST}/${pid}/Peer\\.wait +a +b +[\\d.]+ m?s$`, 'm'));
+    expect(out).toMatch(new RegExp(`^${PROCESS}/Peer\\.wait +a +b +${TIME}$`, 'm'));
   });
 
   test('tells a cycle, with the status 1', async () => {
@@ -152,11 +155,11 @@ describe('force-release', () => {
 
   test('takes the lock from the holder with this token, and the next in line has it', async () => {
     await peer('order:1');
-    const next = await peer('?order:1');
+    await peer('?order:1');
     const { status, out } = await cli('force-release', 'order:1', '--token', await tokenOf('order:1'));
     expect(status).toBe(0);
     expect(out).toMatch(/^The lock "order:1" was taken from its holder/);
-    expect((await cli('inspect', 'order:1')).out).toContain(`holder   ${HOST}/${next.pid}`);
+    expect((await cli('inspect', 'order:1')).out).toContain(`holder   ${PROCESS}/Peer.wait`);
   });
 
   test('leaves the lock alone if the token is of another hold, with the status 3', async () => {
@@ -199,8 +202,8 @@ describe('watch', () => {
   });
 
   test('ends at Ctrl+C with the status 0', async () => {
-    const child = spawnCli('watch', '--prefix', prefix, '--redis', redisUrl());
-    await once(child.stdout, 'data');
+    const child = spawnCli(['watch', '--prefix', prefix, '--redis', redisUrl()]);
+    await once(child.stdout!, 'data');
     child.kill('SIGINT');
     await once(child, 'exit');
     expect(child.exitCode).toBe(0);
@@ -226,6 +229,63 @@ describe('doctor', () => {
     } finally {
       await server.stop();
     }
+  });
+});
+
+describe('of locks that several hold together', () => {
+  const outputOf = async (...args: string[]): Promise<string> => (await cli(...args)).out;
+  const threePermitsAreTaken = async (): Promise<void> => {
+    for (const step of ['supplier=2/4', 'supplier=1/4', '?supplier=2/4']) await peer(step);
+    await peer('?supplier=read', '?supplier');
+  };
+
+  test('inspect shows each holder with its weight and its id, and how each waits', async () => {
+    await threePermitsAreTaken();
+    const lines = (await outputOf('inspect', 'supplier')).split('\n');
+    expect(lines.slice(0, 4)).toEqual([
+      'lock     "supplier"',
+      'shared   3 of 4 permits are taken',
+      '',
+      expect.stringMatching(/^HOLDER +HELD FOR +ID$/),
+    ]);
+    const holder = (weight: number) =>
+      new RegExp(`^${PROCESS}/Peer\\.hold +${TIME} +${weight} of 4 permits +\\S+$`);
+    expect(lines[4]).toMatch(holder(2));
+    expect(lines[5]).toMatch(holder(1));
+    expect(lines).toContain('waiting  3');
+    const [first, ...others] = lines.slice(-4, -1);
+    expect(first).toMatch(new RegExp(`^1 +${PROCESS}/Peer\\.wait +${TIME} +2 of 4 permits$`));
+    // The order of two calls that one process makes at once is its own.
+    expect(others.filter((line) => / reads$/.test(line))).toHaveLength(1);
+    const [, row] = (await outputOf('ls')).split('\n');
+    expect(row).toMatch(new RegExp(`^supplier +${PROCESS}/Peer\\.hold and 1 other +${TIME} +3 +${TIME}$`));
+  });
+
+  test('force-release takes the permits of the holder that is named, and of no other', async () => {
+    await threePermitsAreTaken();
+    const [, id = ''] = / 2 of 4 permits +(\S+)$/m.exec(await outputOf('inspect', 'supplier')) ?? [];
+    const released = await outputOf('force-release', 'supplier', '--holder', id);
+    expect(released).toContain('was taken from its holder');
+    // A holder tells its label once it has heard of its grant.
+    let holders: (string | undefined)[] = [];
+    const isTold = async (): Promise<boolean> => {
+      const rows = (await outputOf('inspect', 'supplier')).matchAll(
+        /^[^/]+\/\d+\/(\S+).* (\d of 4) permits +\S+$/gm,
+      );
+      holders = [...rows].map(([, label, permits]) => `${label}: ${permits}`);
+      return holders.length > 1;
+    };
+    await eventually(isTold, SOON, 'the label of the next holder');
+    expect(holders).toEqual(['Peer.hold: 1 of 4', 'Peer.wait: 2 of 4']);
+  });
+
+  test('inspect counts readers, and shows the writer that waits for them', async () => {
+    await peer('page=read', 'page=read');
+    await peer('?page');
+    const out = await outputOf('inspect', 'page');
+    expect(out).toMatch(/^shared {3}2 reads$/m);
+    expect(out.match(new RegExp(`Peer\\.hold +${TIME} +reads +\\S+$`, 'gm'))).toHaveLength(2);
+    expect(out).toMatch(new RegExp(`^1 +${PROCESS}/Peer\\.wait +${TIME}$`, 'm'));
   });
 });
 
