@@ -3,7 +3,7 @@ import { type Grant } from '../../lib/core/port/lock-store.js';
 import { TestRequest } from '../contract/store-under-test.js';
 import { readLock } from '../support/redisson.js';
 import { Stopwatch } from '../support/stopwatch.js';
-import { eventually, pause, SOON } from '../support/waiting.js';
+import { eventually, SOON } from '../support/waiting.js';
 import { LOOK, SLACK, releasing, ask, inLine, RedissonScene } from './redisson-scene.js';
 
 describe('the line of the redisson store, when things go wrong', () => {
@@ -64,33 +64,6 @@ describe('the line of the redisson store, when things go wrong', () => {
       expect(watch.stop()).toBeLessThan(LOOK + SLACK);
       expect(holder.lease.signal.reason).toBeInstanceOf(LockLostError);
     });
-
-    test('a queue entry without a deadline does not wedge the lock', async () => {
-      const store = await scene.client();
-      await scene.redis.rpush('redisson_lock_queue:{lock}', '11111111-2222-3333-4444-555555555555:1');
-      await (await ask(store).granted()).release();
-      const holder = await ask(store).granted();
-      const waiter = await inLine(store);
-      await scene.redis.lpush('redisson_lock_queue:{lock}', '11111111-2222-3333-4444-555555555555:1');
-      await holder.release();
-      await (await waiter.granted()).release();
-      expect(await scene.isFree()).toBe(true);
-    });
-
-    test.each(['lock', 'redisson_lock_queue:{lock}', 'redisson_lock_timeout:{lock}'])(
-      'the loss of %s alone is noticed, and the line goes on',
-      async (key) => {
-        const [one, other] = [await scene.client(), await scene.client()];
-        const holder = await ask(one).granted();
-        const waiters = [await inLine(one), await inLine(other), await inLine(one)];
-        await scene.redis.del(key);
-        if (key !== 'lock') await pause(LOOK + SLACK); // each client has looked
-        await holder.release();
-        const all = waiters.map(async (waiter) => (await waiter.granted()).release());
-        await Promise.all(all);
-        expect(await scene.isFree()).toBe(true);
-      },
-    );
 
     test('nothing is left at rest: no key, no channel', async () => {
       const store = await scene.client();

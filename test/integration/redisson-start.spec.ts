@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
-import { LockConfigurationError, LockKeyError } from '../../lib/core/errors/errors.js';
+import { LockConfigurationError } from '../../lib/core/errors/errors.js';
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
-import { TestRequest } from '../contract/store-under-test.js';
 import { pause } from '../support/waiting.js';
 import { LEASE, LOOK, COMMAND_TIMEOUT, ask, inLine, RedissonScene } from './redisson-scene.js';
 
@@ -80,12 +79,6 @@ describe('the redisson store at its start', () => {
       return scene.server.url.replace('//', '//clerk:secret@');
     };
 
-    test('an operator is told nothing where all is well, and nothing is left in Redis', async () => {
-      await scene.client({ redis: scene.server.url });
-      expect(scene.warnings).toEqual([]);
-      expect(await scene.isFree()).toBe(true);
-    });
-
     test('an operator is told of eviction and of a replica', async () => {
       await scene.redis.config('SET', 'maxmemory', '100mb');
       await scene.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
@@ -123,13 +116,6 @@ describe('the redisson store at its start', () => {
         });
       expect(make).toThrow(LockConfigurationError);
       expect(make).toThrow(/keyPrefix "app:"/);
-    });
-
-    test('names under which Redisson keeps its waiters are refused', async () => {
-      const store = await scene.client();
-      for (const name of ['redisson_lock_queue:{a}', 'redisson_lock_timeout:{a}']) {
-        expect(await new TestRequest(store, name, {}).refused()).toBeInstanceOf(LockKeyError);
-      }
     });
   });
 });
