@@ -167,18 +167,4 @@ describe('the alert rules and the dashboard in observability/', () => {
     expectSuccess(file);
     rmSync(folder, { recursive: true });
   });
-
-  test('each rule says what happened and what to do', () => {
-    expect(rules.map(({ alert }) => alert)).toEqual([
-      'FairLockWaitIsLong',
-      'FairLockWaitsTimeOut',
-      'FairLockLost',
-      'FairLockRedisFails',
-      'FairLockHeldForLong',
-    ]);
-    for (const { annotations } of rules) {
-      expect(annotations.summary).toMatch(/./);
-      expect(annotations.description).toMatch(/./);
-    }
-  });
 });

@@ -18,14 +18,14 @@ interface Sent<T> {
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-const lease = 3_000;
+const lease = 900;
 
 describe('the async context of what a Redis client does on its own', () => {
   const requests = new AsyncLocalStorage<object>();
   const clients = new InProcessClients(uniquePrefix(), {
     lease,
     livenessWindow: lease,
-    commandTimeout: 1_000,
+    commandTimeout: 300,
   });
   afterEach(() => clients.close());
 

@@ -111,32 +111,6 @@ describe('on the store redis', () => {
     await waiting[1];
     expect(toSecond.stop()).toBeLessThan(KEEP + PROMPT);
   });
-
-  test('a request whose lock may be kept is granted apart from its neighbours in line', async () => {
-    const [one, other] = await Promise.all([start(), start()]);
-    const key = 'neighbours';
-    const holder = await ask(one, { ...request(key) });
-    const ids: (string | undefined)[] = [];
-    const asks = [];
-    for (const alone of [false, true, false]) {
-      const queued = deferred();
-      const onQueued = (_ahead: number, id?: string): void => {
-        ids.push(id);
-        queued.resolve();
-      };
-      asks.push(ask(other, { ...request(key), alone, onQueued }));
-      await queued.promise;
-    }
-    expect((await one.inspect(key)).waiters.map(({ id }) => id)).toEqual(ids);
-    await holder.release();
-    const waiting: number[] = [];
-    for (const ask of asks) {
-      const grant = await ask;
-      waiting.push((await one.inspect(key)).queueLength);
-      await grant.release();
-    }
-    expect(waiting).toEqual([2, 1, 0]);
-  });
 });
 
 function request(key: string) {

@@ -152,25 +152,6 @@ describe('requests that are made in the same moment', () => {
       await Promise.all([first!.release(), second!.release(), third!.release()]);
       expect(await admin.exists(hash('a'), hash('c'))).toBe(0);
     });
-
-    test('keep the order of those for the same lock', async () => {
-      const { service } = await clients.start(redisUrl());
-      const order: string[] = [];
-      const ask = async (key: string, name: string, options = {}): Promise<void> => {
-        const lock = await service.acquire(key, options);
-        order.push(`${key}${name}`);
-        await lock.release();
-      };
-      await Promise.all([
-        ask('k', '1', { leaseTime: 5_000 }),
-        ask('l', '1'),
-        ask('k', '2'),
-        ask('l', '2', { leaseTime: 5_000 }),
-        ask('k', '3', { leaseTime: 5_000 }),
-      ]);
-      expect(order.filter((name) => name.startsWith('k'))).toEqual(['k1', 'k2', 'k3']);
-      expect(order.filter((name) => name.startsWith('l'))).toEqual(['l1', 'l2']);
-    });
   });
 
   describe('and are granted together', () => {

@@ -63,8 +63,8 @@ describe('ls', () => {
   });
 
   test('finds the lock of a dead process when asked for orphans', async () => {
-    await crash(await peer('order:1'));
-    expect((await cli('ls', '--orphans')).out).toMatch(/^order:1 .*\(its process is gone\)/m);
+    await crash(await peer('lost{1}'));
+    expect((await cli('ls', '--orphans')).out).toMatch(/^lost\{1\} .*Peer\.hold.*\(its process is gone\)/m);
   });
 
   test('keeps a key on its line and within its column', async () => {
