@@ -5,6 +5,7 @@ import { FairLockHealthIndicator } from 'nestjs-fair-lock/terminus';
 import type { LockStoreUnavailableError } from '../../lib/core/errors/errors.js';
 import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js';
 import { InProcessClients } from '../support/in-process-client.js';
+import { USUAL_TIMES } from '../support/history/lab.js';
 import { startStore } from '../support/redisson.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { eventually, SOON } from '../support/waiting.js';
@@ -33,6 +34,11 @@ const NO_LOCK = (why: string): readonly [number, RegExp] => [
 /** What Redis can be like. All that speak of it must say the same. */
 const STATES: Readonly<Record<string, State>> = {
   up: { doctor: [0, /^No problems found\.$/m] },
+  'a user without scripts': {
+    user: ['-eval', '-evalsha'],
+    failure: 'not-permitted',
+    doctor: NO_LOCK('lacks a permission'),
+  },
   'a user without the keys': {
     user: ['resetkeys', '~other:*'],
     failure: 'not-permitted',
@@ -174,8 +180,7 @@ describe('health()', () => {
   });
 
   test('is not reachable while a new primary grants nothing to strict clients, and then is', async () => {
-    const times = { lease: 600, livenessWindow: 600, commandTimeout: 300 };
-    clients = new InProcessClients(uniquePrefix(), times, { maxLease: 2 * times.lease });
+    clients = new InProcessClients(uniquePrefix(), USUAL_TIMES, { maxLease: 2 * USUAL_TIMES.lease });
     const { service } = await clients.start(server.url);
     const problem = expect.stringMatching(/^Strict mode: this Redis has just become the primary/) as unknown;
     expect(await service.health()).toEqual({ reachable: false, listening: true, problem });

@@ -67,9 +67,9 @@ describe('the keys of the native store', () => {
         locks: 2,
         longestHold: 5,
         waitTime: 60_000,
-        timeoutShare: 0.3,
-        abortShare: 0.3,
-        nestedShare: 0.2,
+        timeoutShare: 0.2,
+        abortShare: 0.2,
+        nestedShare: 0,
       };
       const loads = workers.map((worker, i) =>
         worker.load({ ...load, waitTime: 2_000, seed: 300 + i }, 60_000),
@@ -85,12 +85,37 @@ describe('the keys of the native store', () => {
       await lab.closeWorkers();
       await stop();
       expect(looked).toBeGreaterThan(300);
-      await expectNothingAtRest(lab.prefix);
       const { violations } = lab.check();
       expect(violations.filter(({ invariant }) => invariant === 6)).toEqual([]);
     } finally {
       await lab.close();
       await proxy.close();
+    }
+    // Between any two commands the whole prefix is looked at, so it takes its time on a busy machine.
+  });
+
+  test('are gone at rest, whatever the requests went through', async () => {
+    const lab = new Lab(redisUrl());
+    try {
+      await lab.watchStalls();
+      const workers = await lab.workersAlike(2);
+      const load = {
+        requests: 100,
+        concurrency: 8,
+        keyPrefix: 'lock',
+        locks: 3,
+        longestHold: 3,
+        waitTime: 500,
+        timeoutShare: 0.3,
+        abortShare: 0.3,
+        nestedShare: 0.2,
+      };
+      await Promise.all(workers.map((worker, i) => worker.load({ ...load, seed: 320 + i }, 60_000)));
+      await lab.closeWorkers();
+      await expectNothingAtRest(lab.prefix);
+      lab.verify();
+    } finally {
+      await lab.close();
     }
   });
 
@@ -118,29 +143,45 @@ describe('the keys of the native store', () => {
   });
 
   // What scripts and messages could take for the end of a field, a pattern or an escape.
-  const awkward = ' a b\t\r\n\0ä注文 🔒%%s %1*?[^]"\\\',:- ';
-  test.each(['ours', "the client's"])(
-    'with an awkward prefix (%s) reach the next waiter by message',
-    async (whose) => {
-      const odd = new InProcessClients(whose === 'ours' ? `${prefix}${awkward}` : prefix, LONG_TIMES);
-      const user = new Redis(redisUrl(), { keyPrefix: whose === 'ours' ? '' : `${prefix}${awkward}` });
-      try {
-        const [holder, waiter] = [await odd.start(user), await odd.start(user)];
-        const lock = await holder.service.acquire('a');
-        const queued = deferred<number>();
-        const next = waiter.service.acquire('a', { onQueued: queued.resolve });
-        await queued.promise;
-        const start = performance.now();
-        await lock.release();
-        await (await within(next, SOON, 'the lock')).release();
-        expect(performance.now() - start).toBeLessThan(BY_MESSAGE);
-        expect([...holder.warnings, ...waiter.warnings]).toEqual([]);
-      } finally {
-        user.disconnect();
-        await odd.close();
-      }
-    },
-  );
+  const awkward = [
+    'a b',
+    ' ',
+    '\t',
+    '\r\n',
+    '\0',
+    'ä',
+    '注文 🔒',
+    '%',
+    '%s %1',
+    '*?[^]',
+    '"\\',
+    "'",
+    ',',
+    ':',
+    '-',
+  ];
+  test.each([
+    ...awkward.map((part) => [JSON.stringify(part), 'ours', part] as const),
+    ...awkward.map((part) => [JSON.stringify(part), "the client's", part] as const),
+  ])('with a prefix that contains %s (%s) reach the next waiter by message', async (_, whose, part) => {
+    const odd = new InProcessClients(whose === 'ours' ? `${prefix}${part}` : prefix, LONG_TIMES);
+    const user = new Redis(redisUrl(), { keyPrefix: whose === 'ours' ? '' : `${prefix}${part}` });
+    try {
+      const [holder, waiter] = [await odd.start(user), await odd.start(user)];
+      const lock = await holder.service.acquire('a');
+      const queued = deferred<number>();
+      const next = waiter.service.acquire('a', { onQueued: queued.resolve });
+      await queued.promise;
+      const start = performance.now();
+      await lock.release();
+      await (await within(next, SOON, 'the lock')).release();
+      expect(performance.now() - start).toBeLessThan(BY_MESSAGE);
+      expect([...holder.warnings, ...waiter.warnings]).toEqual([]);
+    } finally {
+      user.disconnect();
+      await odd.close();
+    }
+  });
 
   describe('of which one holds a foreign type', () => {
     let first: InProcessClient;

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { LockHolderChangedError } from '../../lib/core/errors/errors.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
+import { Lab } from '../support/history/lab.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { deferred, eventually, SOON } from '../support/waiting.js';
@@ -52,6 +53,75 @@ describe('query over all processes', () => {
     }
     await lock.release();
     await Promise.all(waits);
+  });
+
+  test('finds two and three processes that wait for each other, until one gives up', async () => {
+    const three = await clients.start(redisUrl());
+    for (const all of [
+      [one, two],
+      [one, two, three],
+    ]) {
+      const gaveUp = new AbortController();
+      const begun = deferred();
+      let holding = 0;
+      const flows = all.map(({ service }, i) =>
+        service.withLock(`c:${i}`, async () => {
+          if ((holding += 1) === all.length) begun.resolve();
+          await begun.promise;
+          const next = `c:${(i + 1) % all.length}`;
+          await service.withLock(next, () => undefined, { ...(i === 0 && { signal: gaveUp.signal }) });
+        }),
+      );
+      const ended = Promise.allSettled(flows);
+      await begun.promise;
+      await Promise.all(all.map((_, i) => inLine(`c:${i}`, 1)));
+      const { cycles } = await two.service.query({ timeout: SOON });
+      expect(cycles).toHaveLength(1);
+      expect(cycles[0]!.steps.map(({ waitsFor }) => waitsFor).sort()).toEqual(all.map((_, i) => `c:${i}`));
+      gaveUp.abort();
+      await ended;
+      expect((await two.service.query({ timeout: SOON })).cycles).toEqual([]);
+    }
+  });
+
+  test('names a process that stands still as silent, and who it is if it holds what others wait for', async () => {
+    const lab = new Lab(redisUrl());
+    const watchers = new InProcessClients(lab.prefix);
+    try {
+      const [worker] = await lab.workersAlike(1);
+      const watcher = await watchers.start(redisUrl());
+      const ask = worker!.ask('k');
+      await ask.granted();
+      const waits = watcher.service.withLock('k', () => undefined);
+      await eventually(async () => (await watcher.store.inspect('k')).queueLength === 1, SOON, 'a waiter');
+      process.kill(worker!.pid, 'SIGSTOP');
+      const overview = await watcher.service.query();
+      process.kill(worker!.pid, 'SIGCONT');
+      expect(overview.silent).toMatchObject([{ pid: worker!.pid }]);
+      expect(overview.locks).toMatchObject([{ key: 'k', holder: { pid: worker!.pid }, orphan: false }]);
+      await ask.release();
+      await waits;
+    } finally {
+      await watchers.close();
+      await lab.close();
+    }
+  });
+
+  test('shows locks of processes that are gone, only if asked for orphans', async () => {
+    const hash = `${prefix}:{lost%7b1%7d}`;
+    const lock = await one.service.acquire('lost{1}', { label: 'Orders.pay' });
+    const [kept, ttl] = await Promise.all([redis.dumpBuffer(hash), redis.pttl(hash)]);
+    await lock.release();
+    await one.close();
+    await redis.restore(hash, ttl, kept, 'REPLACE');
+
+    expect((await two.service.query({ timeout: SOON })).locks).toEqual([]);
+    const { locks, problems } = await two.service.query({ orphans: true, timeout: SOON });
+    expect(problems).toEqual([]);
+    expect(locks).toMatchObject([
+      { key: 'lost{1}', orphan: true, holder: { label: 'Orders.pay', pid: process.pid, token: lock.token } },
+    ]);
+    expect(await two.service.forceRelease('lost{1}', { token: lock.token })).toBe(true);
   });
 
   test('costs no command while it is not called: a section is still two', async () => {

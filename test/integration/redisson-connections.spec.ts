@@ -1,10 +1,24 @@
 import { jest } from '@jest/globals';
-import { type FairLockError, LockConfigurationError } from '../../lib/core/errors/errors.js';
+import {
+  type FairLockError,
+  LockConfigurationError,
+  LockStoreUnavailableError,
+} from '../../lib/core/errors/errors.js';
 import { TestRequest } from '../contract/store-under-test.js';
 import { readLock } from '../support/redisson.js';
-import { Stopwatch } from '../support/stopwatch.js';
-import { eventually, pause, SOON } from '../support/waiting.js';
-import { LEASE, LOOK, LONG_LEASE, SLACK, acquiring, ask, inLine, RedissonScene } from './redisson-scene.js';
+import { Stopwatch, timeUntil } from '../support/stopwatch.js';
+import { eventually, pause, SOON, within } from '../support/waiting.js';
+import {
+  LEASE,
+  LOOK,
+  LONG_LEASE,
+  COMMAND_TIMEOUT,
+  SLACK,
+  acquiring,
+  ask,
+  inLine,
+  RedissonScene,
+} from './redisson-scene.js';
 
 describe('messages and connections of the redisson store, when things go wrong', () => {
   const scene = new RedissonScene();
@@ -62,6 +76,24 @@ describe('messages and connections of the redisson store, when things go wrong',
     expect(watch.stop()).toBeLessThan(SLACK); // the next look would be seconds later
   });
 
+  test('a subscriber that no longer gets answers is found by the next waiter, and replaced', async () => {
+    const waiting = await scene.client({ lockWatchdogTimeout: LONG_LEASE });
+    const other = await scene.client({ redis: scene.server.url });
+    const silent = scene.proxy.rule({ match: ({ name }) => name === 'subscribe', reply: 'lost' });
+    const holder = await ask(other).granted();
+    const waiter = await inLine(waiting);
+    await silent.hit();
+    const again = new Promise<void>((resolve) => {
+      scene.proxy.listenTo(({ name, replied }) => name === 'subscribe' && void replied.then(() => resolve()));
+    });
+    await within(again, SOON, 'the next subscription');
+    await scene.listeners(1);
+    await holder.release();
+    const watch = new Stopwatch();
+    await (await waiter.granted()).release();
+    expect(watch.stop()).toBeLessThan(SLACK); // the next look would be seconds later
+  });
+
   test('an acquire whose reply is lost holds once, and is released by one release', async () => {
     const store = await scene.client();
     await (await ask(store).granted()).release();
@@ -88,17 +120,20 @@ describe('messages and connections of the redisson store, when things go wrong',
     await grant.release();
   });
 
-  test('a late copy of an acquire leaves nothing behind', async () => {
-    const store = await scene.client();
-    await (await ask(store).granted()).release();
-    const rule = scene.proxy.rule({ match: acquiring, reply: 'cut', again: [100] });
-    await (await ask(store).granted()).release();
-    await eventually(() => rule.answersToCopies.length === 1, SOON, 'the copy to run');
-    // What a copy took within its deadline is given back as soon as that has passed.
-    await eventually(() => scene.isFree(), SOON, 'the lock to be free');
-    await pause(100);
-    expect(await scene.isFree()).toBe(true);
-  });
+  test.each([100, 2_000])(
+    'a copy of an acquire that arrives %i ms later leaves nothing behind',
+    async (late) => {
+      const store = await scene.client();
+      await (await ask(store).granted()).release();
+      const rule = scene.proxy.rule({ match: acquiring, reply: 'cut', again: [late] });
+      await (await ask(store).granted()).release();
+      await eventually(() => rule.answersToCopies.length === 1, SOON, 'the copy to run');
+      // What a copy took within its deadline is given back as soon as that has passed.
+      await eventually(() => scene.isFree(), SOON, 'the lock to be free');
+      await pause(100);
+      expect(await scene.isFree()).toBe(true);
+    },
+  );
 
   test('a hold that is lost by the clock of this host only is given back when its section stops', async () => {
     const store = await scene.client({ lockWatchdogTimeout: LONG_LEASE });
@@ -122,6 +157,21 @@ describe('messages and connections of the redisson store, when things go wrong',
     }
     heal();
     await eventually(() => scene.isFree(), SOON, 'the lock to be free');
+  });
+
+  test('a server that swallows everything: a new request fails in time, a holder is lost before its lease ends', async () => {
+    const store = await scene.client();
+    const holder = await ask(store).granted();
+    const heal = scene.proxy.blackHole();
+    const watch = new Stopwatch();
+    const refused = await new TestRequest(store, 'other', {}).refused();
+    expect(refused).toBeInstanceOf(LockStoreUnavailableError);
+    expect(watch.stop()).toBeLessThan(COMMAND_TIMEOUT + SLACK);
+    const left = await scene.redis.pttl('lock');
+    const untilLost = await timeUntil(() => holder.lease.state === 'lost', 'the holder to be lost');
+    expect(untilLost).toBeLessThan(left);
+    heal();
+    await eventually(() => scene.isFree(), SOON, 'the leases to end');
   });
 
   test('waiters survive a restart of the connection and keep their order', async () => {

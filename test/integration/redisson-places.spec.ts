@@ -4,6 +4,8 @@ import { RedissonWire } from './redisson-wire.js';
 import { SOON } from '../support/waiting.js';
 
 const NOON = Date.UTC(2030, 0, 1, 12);
+const LEASE = 3_000;
+const WAIT = 2_000;
 /** 40,000 commands take 8 s alone, and minutes on a busy machine, ms; beyond that the property fails and prints its seed. */
 const TIME_LIMIT = 240_000;
 
@@ -17,11 +19,35 @@ describe('the places of live waiters in a line that is never empty', () => {
   let wire: RedissonWire;
 
   beforeAll(async () => {
-    wire = await RedissonWire.open('places', 6, { wait: 2_000, leaseTime: 3_000 });
+    wire = await RedissonWire.open('places', 6, { wait: WAIT, leaseTime: LEASE });
   });
   afterAll(() => wire.close());
   beforeEach(() => wire.reset(NOON));
   afterEach(() => void jest.restoreAllMocks());
+
+  test('ten requests that ask again and again, with waits of 2 s, holds of 50 ms and leases of 3 s, keep every place for 30 s', async () => {
+    const line = new Line(wire);
+    for (let i = 0; i < 10; i += 1) await line.join(WAIT);
+    for (let passed = 0; passed < 30_000; passed += 50) {
+      await line.pass(50);
+      await line.handOn();
+      await line.join(WAIT);
+    }
+    expect(line.drops).toBe(0);
+    expect(line.grants).toBeGreaterThan(500);
+  });
+
+  test('requests that give up behind a long hold, one after the other, take no place from those behind them', async () => {
+    const line = new Line(wire);
+    await line.join(WAIT);
+    for (let passed = 0; passed < 30_000; passed += 700) {
+      await line.join(WAIT);
+      await line.pass(700);
+      await line.look();
+    }
+    expect(line.drops).toBe(0);
+    expect(line.timeouts).toBeGreaterThan(20);
+  });
 
   test('whatever comes, waits, holds, dies, is granted or gives up, in any order: who still waits keeps its place', async () => {
     // Waits and pauses of all sizes, but of one size in one line: next to a wait of minutes nothing comes of milliseconds.
@@ -71,13 +97,15 @@ interface Waiting {
 /** Requests of Node clients for one lock: each gives up when its wait is over, unless it is dead. */
 class Line {
   drops = 0;
+  grants = 0;
+  timeouts = 0;
   private waiting: Waiting[] = [];
   private holder: string | undefined;
   private requests = 0;
 
   constructor(
     private readonly wire: RedissonWire,
-    private readonly lease: number,
+    private readonly lease = LEASE,
   ) {}
 
   async join(wait: number): Promise<void> {
@@ -107,6 +135,7 @@ class Line {
     const ended = this.waiting.filter(({ dead, until }) => !dead && until <= end);
     for (const request of ended.sort((a, b) => a.until - b.until)) {
       this.wire.clientTime = request.until;
+      this.timeouts += 1;
       await this.giveUp(request);
     }
     this.wire.clientTime = end;
@@ -120,6 +149,9 @@ class Line {
   }
 
   async look(): Promise<void> {
+    for (const request of [...this.waiting]) {
+      if (this.holder === undefined && !request.dead) await this.ask(request);
+    }
     for (const request of [...this.waiting]) if (!request.dead) await this.ask(request);
   }
 
@@ -130,6 +162,7 @@ class Line {
     });
     const joins = this.wire.clientTime === request.until - request.wait;
     if (reply.status === 'granted') {
+      this.grants += 1;
       this.holder = request.id;
       this.remove(request);
     } else if (reply.status === 'queued' && reply.entered && !joins) this.drops += 1;
