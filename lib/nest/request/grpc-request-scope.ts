@@ -4,59 +4,27 @@ import {
   type NestInterceptor,
   UseInterceptors,
 } from '@nestjs/common';
-import { type ModulesContainer } from '@nestjs/core';
-import { Observable, tap } from 'rxjs';
-import { controllerForMany } from '../../core/runtime/abort-relay.js';
+import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { type Observable } from 'rxjs';
 import { ClientGoneError } from '../../core/errors/errors.js';
-import { type RequestClient, runForClient } from '../../core/runtime/async-context.js';
 import { ListOfClass } from '../decorator/nest-metadata.js';
 import { type GrpcCall, grpcCallOf } from './grpc-call.js';
+import { runHandler } from './handled-message.js';
 
 /** Runs every call of gRPC in an async scope that knows its client: a request in the queue whose call has been cancelled leaves the queue. */
 class GrpcRequestScope implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const call = grpcCallOf(context);
-    if (!call) return next.handle();
-    const client = new CallingClient(call);
-    const end = (): void => client.end();
-    return new Observable((subscriber) =>
-      runForClient(client, () =>
-        next
-          .handle()
-          .pipe(tap({ complete: end, error: end }))
-          .subscribe(subscriber),
-      ),
-    );
+    return call ? runHandler(next, () => cancellationOf(call)) : next.handle();
   }
 }
 
-/** The client of a call, until its handler has ended: work that the call leaves behind is not tied to it. */
-class CallingClient implements RequestClient {
-  private ended = false;
-  private controller: AbortController | undefined;
-
-  constructor(private readonly call: GrpcCall) {}
-
-  get awaitsAnswer(): boolean {
-    return !this.ended;
-  }
-
-  leaving(): AbortSignal {
-    if (!this.controller) {
-      this.controller = controllerForMany();
-      this.call.once('cancelled', () => this.leave());
-      if (this.call.cancelled) this.leave();
-    }
-    return this.controller.signal;
-  }
-
-  end(): void {
-    this.ended = true;
-  }
-
-  private leave(): void {
-    if (!this.ended) this.controller?.abort(new ClientGoneError());
-  }
+function cancellationOf(call: GrpcCall): AbortSignal {
+  const gone = new AbortController();
+  const leave = (): void => gone.abort(new ClientGoneError());
+  call.once('cancelled', leave);
+  if (call.cancelled) leave();
+  return gone.signal;
 }
 
 const scope = new GrpcRequestScope();
@@ -67,9 +35,10 @@ export async function prepareGrpcControllers(modules: ModulesContainer): Promise
   const isGrpcHandler = await grpcHandlerCheck();
   for (const { controllers } of modules.values()) {
     for (const { metatype } of controllers.values()) {
-      if (typeof metatype === 'function' && methodsOf(metatype.prototype as object).some(isGrpcHandler)) {
-        interceptors.prepend(metatype, scope);
-      }
+      if (typeof metatype !== 'function') continue;
+      const prototype = metatype.prototype as Record<string, object>;
+      const names = new MetadataScanner().getAllMethodNames(prototype);
+      if (names.some((name) => isGrpcHandler(prototype[name]!))) interceptors.prepend(metatype, scope);
     }
   }
 }
@@ -87,12 +56,4 @@ async function grpcHandlerCheck(): Promise<(method: object) => boolean> {
   } catch {
     return () => false;
   }
-}
-
-function methodsOf(prototype: object): object[] {
-  const above = Object.getPrototypeOf(prototype) as object | null;
-  const own = Object.values(Object.getOwnPropertyDescriptors(prototype)).flatMap(({ value }) =>
-    typeof value === 'function' ? [value as object] : [],
-  );
-  return above && above !== Object.prototype ? [...own, ...methodsOf(above)] : own;
 }

@@ -1,8 +1,7 @@
 import { type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
-import { Observable, tap } from 'rxjs';
-import { controllerForMany, follow, unfollow } from '../../core/runtime/abort-relay.js';
+import { type Observable } from 'rxjs';
 import { ClientGoneError } from '../../core/errors/errors.js';
-import { type RequestClient, runForClient } from '../../core/runtime/async-context.js';
+import { runHandler } from './handled-message.js';
 
 /**
  * A client of `ws`, which has a `readyState` and ends with `close`, or of socket.io, which ends with `disconnect`. That of
@@ -26,41 +25,7 @@ const signals = new WeakMap<WsClient, AbortSignal>();
  */
 export class WsRequestScope implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const message = new WsMessage(context.switchToWs().getClient<WsClient>());
-    // The message does not end when it is unsubscribed: adapters unsubscribe when the client disconnects.
-    return new Observable((subscriber) =>
-      runForClient(message, () =>
-        next
-          .handle()
-          .pipe(tap({ complete: () => message.end(), error: () => message.end() }))
-          .subscribe(subscriber),
-      ),
-    );
-  }
-}
-
-/** A message, until its handler has ended: work that it leaves behind is not tied to the connection. */
-class WsMessage implements RequestClient {
-  private ended = false;
-  private controller: AbortController | undefined;
-
-  constructor(private readonly client: WsClient) {}
-
-  get awaitsAnswer(): boolean {
-    return !this.ended;
-  }
-
-  leaving(): AbortSignal {
-    if (!this.controller) {
-      this.controller = controllerForMany();
-      if (!this.ended) follow(signalOf(this.client), this.controller);
-    }
-    return this.controller.signal;
-  }
-
-  end(): void {
-    this.ended = true;
-    if (this.controller) unfollow(signalOf(this.client), this.controller);
+    return runHandler(next, () => signalOf(context.switchToWs().getClient<WsClient>()));
   }
 }
 

@@ -3,7 +3,6 @@ import {
   LockStoreUnavailableError,
   type StoreFailure,
 } from '../../../core/errors/errors.js';
-import { versionMismatch } from './version-mismatch.js';
 
 /** Whether a command that failed may have taken effect. Decides between asking again freely and cleaning up. */
 export type Effect = 'none' | 'unknown';
@@ -71,69 +70,47 @@ const NO_PRIMARY = 'no sentinel named the primary: none of them responds, or non
 const NO_RIGHT = /NOPERM|ACL failure in script|The user executing the script can't (run|access|publish)/;
 
 /**
- * The errors of Redis and ioredis, and whether the script may have taken effect. It has not if Redis did not run it, or rejected
- * its first write. Redis 6 wraps script errors in other text, so patterns match anywhere.
+ * The errors of Redis and ioredis, what can mend each (`time` unless the row says otherwise), and whether the script may have taken effect. It
+ * has not (`none`) if Redis did not run it, or rejected its first write. Redis 6 wraps script errors in other text, so patterns match anywhere.
  */
-const KNOWN: readonly (readonly [RegExp, StoreFailure, Effect, Remedy, why: string])[] = [
+const KNOWN: readonly (readonly [RegExp, StoreFailure, why: string, Remedy?, Effect?])[] = [
   // These come first: one reply repeats the arguments and the other names the user, and that text could match other patterns.
   [
     /^ERR unknown command/,
     'refused',
-    'none',
-    'operator',
     'the server does not know a command that the lock needs: a Sentinel (give `sentinels` and `name` instead), a proxy, or a Redis ' +
       'whose commands were renamed',
+    'operator',
   ],
   [
     NO_RIGHT,
     'not-permitted',
-    'unknown',
-    'operator',
     'the Redis user lacks a permission that the lock needs (ACL)',
+    'operator',
+    'unknown',
   ],
   [
     /WRONGTYPE/,
     'foreign-type',
-    'none',
-    'none',
     'a key of this lock holds a value of another type, written by something else; choose another name or keyPrefix',
+    'none',
   ],
   [
     /OOM/,
     'out-of-memory',
-    'none',
-    'operator',
     'Redis is out of memory and rejects new requests; held locks are still renewed and released',
+    'operator',
   ],
-  [/READONLY/, 'read-only', 'none', 'time', 'Redis is a read-only replica'],
-  // A primary that was demoted says so until it has reached its successor, and READONLY after that.
-  [/MASTERDOWN/, 'read-only', 'none', 'time', 'Redis is a replica that has lost its master'],
-  [/MISCONF/, 'refused', 'none', 'time', 'Redis rejects writes because it cannot persist them (MISCONF)'],
-  [
-    /NOREPLICAS/,
-    'refused',
-    'none',
-    'time',
-    'Redis rejects writes because too few replicas are connected (NOREPLICAS)',
-  ],
-  [/LOADING/, 'loading', 'none', 'time', 'Redis is loading its data'],
-  [
-    /CLUSTERDOWN|TRYAGAIN|MOVED|ASK /,
-    'unreachable',
-    'none',
-    'time',
-    'the cluster does not currently serve this slot',
-  ],
-  [/BUSY/, 'busy', 'none', 'time', 'Redis is busy with another script'],
-  [
-    /max number of clients/,
-    'unreachable',
-    'none',
-    'time',
-    'Redis has reached its connection limit (maxclients)',
-  ],
-  [CREDENTIALS, 'wrong-credentials', 'none', 'operator', REFUSED_CREDENTIALS],
-  [/isn't writeable|Cluster isn't ready|enableOfflineQueue/, 'unreachable', 'none', 'time', NO_CONNECTION],
+  // A primary that was demoted says MASTERDOWN until it has reached its successor, and READONLY after that.
+  [/READONLY|MASTERDOWN/, 'read-only', 'Redis is a read-only replica'],
+  [/MISCONF/, 'refused', 'Redis rejects writes because it cannot persist them (MISCONF)'],
+  [/NOREPLICAS/, 'refused', 'Redis rejects writes because too few replicas are connected (NOREPLICAS)'],
+  [/LOADING/, 'loading', 'Redis is loading its data'],
+  [/CLUSTERDOWN|TRYAGAIN|MOVED|ASK /, 'unreachable', 'the cluster does not currently serve this slot'],
+  [/BUSY/, 'busy', 'Redis is busy with another script'],
+  [/max number of clients/, 'unreachable', 'Redis has reached its connection limit (maxclients)'],
+  [CREDENTIALS, 'wrong-credentials', REFUSED_CREDENTIALS, 'operator'],
+  [/isn't writeable|Cluster isn't ready|enableOfflineQueue/, 'unreachable', NO_CONNECTION],
 ];
 
 /** Turns whatever ioredis rejects with into a failure with a sentence. Never repeats arguments or credentials. */
@@ -148,11 +125,15 @@ export function toCommandFailure(cause: unknown): CommandFailure {
       'received a number that Redis cannot hold. If no other version is running, forceRelease clears the lock.';
     return new CommandFailure('none', 'none', new LockProtocolError(text, plain(cause)));
   }
-  const mismatch = versionMismatch(message);
-  if (mismatch !== undefined) {
-    return new CommandFailure('none', 'none', new LockProtocolError(mismatch, plain(cause), true));
+  const [, found, own] = /FORMAT (\d+) (\d+)/.exec(message) ?? [];
+  if (found !== undefined) {
+    const text =
+      `The lock was neither taken nor changed: another version of the library keeps it in format ${found}, and this one uses ` +
+      `format ${own}. Let all processes run the same version, or give one of them another keyPrefix; if the other version is ` +
+      'gone, wait until its locks are released or their keys have expired.';
+    return new CommandFailure('none', 'none', new LockProtocolError(text, plain(cause), true));
   }
-  for (const [pattern, failure, effect, remedy, why] of KNOWN) {
+  for (const [pattern, failure, why, remedy = 'time', effect = 'none'] of KNOWN) {
     if (pattern.test(message)) return unavailable(failure, effect, remedy, why, cause);
   }
   if (/^(ERR|-ERR|@user_script|user_script)/.test(message) || /script/i.test(message)) {
