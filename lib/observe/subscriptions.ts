@@ -16,14 +16,15 @@ export interface Listeners {
  * @param onError gets errors of listeners; without it listeners must not throw, because an error in a channel ends the process
  */
 export function subscribe(listeners: Listeners, onError?: (error: unknown) => void): () => void {
+  const [waits, holds] = [tracingChannel('fairlock:wait'), tracingChannel('fairlock:hold')];
   const pairs = [
-    ['tracing:fairlock:wait:start', listeners.waitBegins],
-    ['tracing:fairlock:wait:asyncEnd', listeners.waitEnds],
-    ['tracing:fairlock:hold:start', listeners.holdBegins],
-    ['tracing:fairlock:hold:asyncEnd', listeners.holdEnds],
-    ['fairlock:event', listeners.onEvent],
+    [waits.start, listeners.waitBegins],
+    [waits.asyncEnd, listeners.waitEnds],
+    [holds.start, listeners.holdBegins],
+    [holds.asyncEnd, listeners.holdEnds],
+    [channel('fairlock:event'), listeners.onEvent],
   ] as const;
-  const ends = pairs.flatMap(([name, listener]) => {
+  const ends = pairs.flatMap(([source, listener]) => {
     if (!listener) return [];
     const receive = (message: unknown): void => {
       try {
@@ -33,18 +34,10 @@ export function subscribe(listeners: Listeners, onError?: (error: unknown) => vo
         onError(error);
       }
     };
-    const source = sourceOf(name);
     source.subscribe(receive);
     return [() => void source.unsubscribe(receive)];
   });
   return () => {
     for (const end of ends) end();
   };
-}
-
-/** Takes the parts of a tracing channel from it rather than by name, because Node versions may name them differently. */
-function sourceOf(name: string): ReturnType<typeof channel> {
-  const [, tracing, part] = /^tracing:(.+):(start|asyncEnd)$/.exec(name) ?? [];
-  if (tracing === undefined) return channel(name);
-  return tracingChannel(tracing)[part as 'start' | 'asyncEnd'];
 }

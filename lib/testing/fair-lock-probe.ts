@@ -227,7 +227,13 @@ export class FairLockProbe {
   ): Promise<ResultsOf<All>> {
     const held = await this.hold(requireKey(key), options);
     const calling = new HeldCalls(key, this.store);
-    await calling.lineUp(groups, options, whenInLine).finally(() => held.release());
+    try {
+      const lines: (readonly Waiting[])[] = [];
+      for (const calls of groups) lines.push(await calling.begin(calls, options));
+      whenInLine(lines);
+    } finally {
+      await held.release();
+    }
     return (await calling.results()) as ResultsOf<All>;
   }
 }

@@ -19,23 +19,11 @@ export class HeldCalls {
   }
 
   /**
-   * Begins the calls of one group after the other, each when those before are in the queue.
+   * Begins further calls. Resolves when all wait, for whatever lock, with the requests for the key that these made.
    *
-   * @param whenInLine gets the requests for the key that each group made
    * @throws AssertionError if a call ends before it waits, or does not come in time
    */
-  async lineUp(
-    groups: readonly Calls[],
-    options: WithinOptions | undefined,
-    whenInLine: (lines: (readonly Waiting[])[]) => void,
-  ): Promise<void> {
-    const lines: (readonly Waiting[])[] = [];
-    for (const calls of groups) lines.push(await this.begin(calls, options));
-    whenInLine(lines);
-  }
-
-  /** Resolves when all wait, for whatever lock, with the requests for the key that they made. */
-  private async begin(calls: Calls, options: WithinOptions | undefined): Promise<readonly Waiting[]> {
+  async begin(calls: Calls, options?: WithinOptions): Promise<readonly Waiting[]> {
     const before = this.store.line(this.key);
     this.running.push(...calls.map(async (call) => await call()));
     // Errors of calls are checked later; this avoids unhandled rejections until then.

@@ -96,16 +96,14 @@ export class LockKeyError extends FairLockError {
   readonly code = LockKeyError.code;
   constructor(
     details: string,
-    { message = 'No usable lock key could be derived from this call.', status = 500 }: KeyErrorOptions = {},
+    /** `message`: the text that clients may read. */
+    {
+      message = 'No usable lock key could be derived from this call.',
+      status = 500,
+    }: { readonly message?: string; readonly status?: 400 | 500 } = {},
   ) {
     super({ message, details, page: 'troubleshooting-your-code#a-value-that-makes-no-key', status });
   }
-}
-
-interface KeyErrorOptions {
-  /** The text that clients may read. */
-  readonly message?: string;
-  readonly status?: 400 | 500;
 }
 
 /** Why a store could not serve. */

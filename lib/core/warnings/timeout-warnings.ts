@@ -1,6 +1,6 @@
 import { LockTimeoutError } from '../errors/errors.js';
 import type { EngineDefaults } from '../options/acquire-options.js';
-import type { TimedTask, TimerEntry, Timers } from '../runtime/timers.js';
+import type { TimedTask, Timers } from '../runtime/timers.js';
 import type { Call } from '../waits/call.js';
 
 /** One warning for each lock in this time (ms), however many requests give up. */
@@ -14,6 +14,12 @@ export type LookForGone = (
 interface GivenUp {
   readonly label: string;
   readonly error: LockTimeoutError;
+}
+
+interface Period extends TimedTask {
+  /** The last request that gave up since the warning at its beginning, and how many did. */
+  last?: GivenUp;
+  unsaid: number;
 }
 
 /** Warns an operator of requests that gave up, so that no queue loses them silently. */
@@ -42,12 +48,13 @@ export class TimeoutWarnings {
 
   /** The next warning about that lock comes when it has ended. */
   private begin(key: string): void {
-    const period = new Period(({ last, unsaid }) => {
+    const onDue = (): void => {
       this.periods.delete(key);
-      if (!last) return;
+      if (!period.last) return;
       this.begin(key);
-      void this.say(last, unsaid - 1);
-    });
+      void this.say(period.last, period.unsaid - 1);
+    };
+    const period: Period = { unsaid: 0, onDue };
     this.periods.set(key, period);
     this.timers.schedule(period, performance.now() + PERIOD);
   }
@@ -62,18 +69,5 @@ export class TimeoutWarnings {
     const { details } = new LockTimeoutError(key, waitTime, known);
     const more = others === 0 ? '' : ` (and ${others} more since the last such warning)`;
     this.warn(`${code}${more}: ${details}`, { key, label, waitTime, unsaid: others, ...known });
-  }
-}
-
-class Period implements TimedTask {
-  timerEntry: TimerEntry | undefined;
-  /** The last request that gave up since the warning at its beginning, and how many did. */
-  last: GivenUp | undefined;
-  unsaid = 0;
-
-  constructor(private readonly ended: (period: Period) => void) {}
-
-  onDue(): void {
-    this.ended(this);
   }
 }

@@ -5,7 +5,13 @@ import { describeDomain, LARGEST_NUMBER, wholeNumber } from '../../core/options/
 import { requireOptions } from '../../core/options/refusals.js';
 import { shareOf, type SharingOptions } from '../../core/options/sharing.js';
 import { type LockedKey, type MethodSharing, type SharedKeyTemplate } from './fair-locked.types.js';
-import { checkMadeKeys, type KeyPlace, parseKeyTemplates, type TemplateRoot } from './key-template.js';
+import {
+  checkMadeKeys,
+  isObject,
+  type KeyPlace,
+  parseKeyTemplates,
+  type TemplateRoot,
+} from './key-template.js';
 
 /** What keys and permits are made of: one call of a method, or one request. */
 export interface KeySource {
@@ -149,8 +155,4 @@ function checkSharing(sharing: MethodSharing, { name }: KeyPlace): void {
 
 function saysHow({ permits, weight, mode }: MethodSharing): boolean {
   return permits !== undefined || weight !== undefined || mode !== undefined;
-}
-
-function isObject<T>(value: T): value is Exclude<T, string> {
-  return typeof value === 'object' && value !== null;
 }

@@ -39,7 +39,8 @@ function giveTo(object: unknown, property: symbol, service: FairLockService, tok
   if (!isObject(object)) return;
   const locked = lockedMethodsOf(object).find((each) => each.serviceProperty === property);
   if (locked === undefined) return;
-  if (servesAnother(object, property, service)) {
+  const outcome = put(object, property, service);
+  if (outcome === 'in use') {
     throw new LockConfigurationError(
       `${locked.where} is locked by @FairLocked, and the object that the provider ${nameOf(token)} hands out is also handed out in another ` +
         'application of this process, which is not closed. Its calls can take the lock in one application only: those of the other would ' +
@@ -47,29 +48,22 @@ function giveTo(object: unknown, property: symbol, service: FairLockService, tok
         'close the other application first.',
     );
   }
-  if (put(object, property, service)) return;
+  if (outcome === 'done') return;
   throw new LockConfigurationError(
     `${locked.where} is locked by @FairLocked, but the object that the provider ${nameOf(token)} hands out is frozen ` +
       'or rejects new properties, so the lock cannot be injected. Let Nest create the class, or hand out an object that is not frozen.',
   );
 }
 
-/** Whether the object has the service of another application, which can still be called. */
-function servesAnother(object: object, property: symbol, service: FairLockService): boolean {
+/** Gives the service to an object, unless that has the one of another application, which can still be called. */
+function put(object: object, property: symbol, service: FairLockService): 'done' | 'in use' | 'rejected' {
   try {
     const present = Reflect.get(object, property) as Partial<FairLockService> | undefined;
-    return present !== service && present?.isClosed === false;
+    if (present !== service && present?.isClosed === false) return 'in use';
+    Reflect.set(object, property, service);
+    return Reflect.get(object, property) === service ? 'done' : 'rejected';
   } catch {
-    return false; // a proxy
-  }
-}
-
-/** Whether the object has the service now. */
-function put(object: object, property: symbol, service: FairLockService): boolean {
-  try {
-    return Reflect.set(object, property, service) && Reflect.get(object, property) === service;
-  } catch {
-    return false; // a proxy
+    return 'rejected'; // a proxy
   }
 }
 

@@ -51,12 +51,12 @@ export async function reportOnServer(
   const { client } = connection;
   const nodes = 'nodes' in client ? client.nodes('master') : [client];
   const looked = Promise.all([
+    Promise.all(nodes.map((node) => lookAtNode(node, required, missing))),
     tryRights(connection, required, missing),
-    ...nodes.map((node) => lookAtNode(node, required, missing)),
   ]);
-  const found = await atMost(looked, limit);
+  const [found] = (await atMost(looked, limit)) ?? [];
   if (!found) return;
-  for (const warning of new Set([aboutRights(missing, required), found.flat()].flat())) onWarning(warning);
+  for (const warning of new Set([...aboutRights(missing, required), ...found.flat()])) onWarning(warning);
 }
 
 function aboutSilence({ connectError, client }: CommandConnection, limit: number): string {
@@ -78,7 +78,7 @@ async function tryRights(
   { scripts, client }: CommandConnection,
   { key, keys, channels, commands, messages }: RequiredCommands,
   missing: Set<string>,
-): Promise<string[]> {
+): Promise<void> {
   const note = (error: unknown): void => noteRefusal(missing, error, keys);
   const tried = scripts.run(TRY_COMMANDS, [key], [...commands, ...messages]).then((reply) => {
     const refused = reply as string[];
@@ -91,7 +91,6 @@ async function tryRights(
     client.evalsha(NO_SCRIPT, 1, key).catch(note),
     tried.catch((error: unknown) => note(toCommandFailure(error).error.cause)),
   ]);
-  return [];
 }
 
 function aboutRights(missing: ReadonlySet<string>, { page }: RequiredCommands): string[] {
