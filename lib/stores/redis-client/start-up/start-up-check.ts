@@ -60,9 +60,12 @@ export async function reportOnServer(
 }
 
 function aboutSilence({ connectError, client }: CommandConnection, limit: number): string {
-  const waiting = 'it accepts connections: it is loading its data, or is stopped';
-  const trouble = client.status === 'connect' ? waiting : networkTrouble(connectError);
-  const [what, advice] = refusedCredentials(connectError)
+  const refused = refusedCredentials(connectError);
+  const waiting =
+    client.status === 'connect' && 'it accepts connections: it is loading its data, or is stopped';
+  // Between two attempts that are refused, the client connects, too.
+  const trouble = refused ? undefined : waiting || networkTrouble(connectError);
+  const [what, advice] = refused
     ? ['Redis rejects the credentials of the client (NOAUTH, WRONGPASS)', 'Check user name and password']
     : [`Redis did not respond within ${limit} ms`, 'Check the address and the network'];
   return (
