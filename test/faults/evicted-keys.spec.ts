@@ -12,15 +12,15 @@ const KEYS = [
   { suffix: ':clients', what: 'the clients', grantIn: false },
 ] as const;
 
-describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
-  let scene: Scene;
-  let workers: Four;
-  beforeEach(async () => {
-    scene = await Scene.open();
-    workers = (await scene.workers(4)) as Four;
-  });
-  afterEach(() => scene.close());
+let scene: Scene;
+let workers: Four;
+beforeAll(async () => {
+  scene = await Scene.open();
+  workers = (await scene.workers(4)) as Four;
+});
+afterAll(() => scene.close());
 
+describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
   /** Recorded, and deleted as an eviction does it: all at once, without a word. */
   const evict = async (): Promise<() => void> => {
     const { heal } = scene.lab.history.fault('dataLost', { key: 'k' });
@@ -48,8 +48,7 @@ describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
     // Without the queue the order is unknown; with it, the line stands.
     if (!grantIn) expect(await served).toEqual(line.map(({ name }) => name));
     else expect((await served).sort()).toEqual(line.map(({ name }) => name).sort());
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 4, errors: 0, lost: grantIn ? 1 : 0 });
+    expect(await scene.verdict()).toMatchObject({ grants: 4, errors: 0, lost: grantIn ? 1 : 0 });
   });
 
   test('in the moment of the release: no wedge, the next is granted in time, all are served', async () => {
@@ -66,7 +65,6 @@ describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
     const after = holder.ask('k');
     await scene.expectWithin(await after.event('sent'), await after.granted(TIME_LIMIT), 0);
     await after.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 5, errors: 0 });
+    expect(await scene.verdict()).toMatchObject({ grants: 5, errors: 0 });
   });
 });

@@ -18,11 +18,11 @@ describe('a network in trouble', () => {
   let scene: Scene;
   let holder: WorkerProcess;
   let other: WorkerProcess;
-  beforeEach(async () => {
+  beforeAll(async () => {
     scene = await Scene.open();
     [holder, other] = await holderBehindProxy(scene);
   });
-  afterEach(() => scene.close());
+  afterAll(() => scene.close());
 
   test.each([
     { what: 'a black hole both ways', begin: () => scene.proxy.blackHole() },
@@ -62,8 +62,7 @@ describe('a network in trouble', () => {
       await next!.release();
       await again.granted();
       await again.release();
-      await scene.lab.closeWorkers();
-      expect(scene.lab.verify()).toMatchObject({ grants: 3, lost: 1, errors: 1, excused: 0 });
+      expect(await scene.verdict()).toMatchObject({ grants: 3, lost: 1, errors: 1, excused: 0 });
     },
   );
 
@@ -82,18 +81,23 @@ describe('a network in trouble', () => {
     const served = serve(line);
     await first.release();
     expect(await served).toEqual(line.map(({ name }) => name));
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
+    expect(await scene.verdict()).toMatchObject({ grants: 5, lost: 0, errors: 0, excused: 0 });
   });
 
   test.each([
-    { what: 'connections are refused', begin: () => scene.proxy.refuse() },
-    { what: 'a front accepts them and then closes', begin: async () => void scene.proxy.acceptAndClose() },
+    {
+      what: 'connections are refused',
+      begin: async () => {
+        await scene.proxy.refuse();
+        return () => scene.proxy.listen();
+      },
+    },
+    { what: 'a front accepts them and then closes', begin: async () => scene.proxy.acceptAndClose() },
   ])('after a reset $what: an error and not a hang, lost before the lease is over', async ({ begin }) => {
     const [first, next] = await holderAndLine('k', holder, other);
-    scene.lab.history.fault('cut', { victim: holder.name });
+    const { heal } = scene.lab.history.fault('cut', { victim: holder.name });
     const from = stamp();
-    await begin();
+    const end = await begin();
     scene.proxy.cut();
     const asked = holder.ask('free', { waitTime: 10_000 });
     const refused = await asked.event('error', TIME_LIMIT);
@@ -101,10 +105,11 @@ describe('a network in trouble', () => {
     await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
     await scene.expectWithin(from, await first.event('lost', TIME_LIMIT), LEASE - MARGIN);
     await scene.expectWithin(from, await next!.granted(TIME_LIMIT), LEASE);
+    await end();
+    heal();
     await next!.release();
     await first.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 1, errors: 1, excused: 0 });
+    expect(await scene.verdict()).toMatchObject({ grants: 2, lost: 1, errors: 1, excused: 0 });
   });
 
   test.each(['client', 'server'] as const)(
@@ -125,8 +130,7 @@ describe('a network in trouble', () => {
       await scene.expectWithin(await first.event('releaseSent'), await next!.granted(), 0);
       await next!.release();
       await mine.release();
-      await scene.lab.closeWorkers();
-      expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+      expect(await scene.verdict()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
     },
   );
 });

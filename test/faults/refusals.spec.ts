@@ -65,51 +65,56 @@ const REFUSALS = [
   },
 ] as const;
 
-describe.each(REFUSALS)('a server that answers $word', ({ refuse }) => {
+describe('a server that answers', () => {
   let scene: Scene;
   let holder: WorkerProcess;
   let other: WorkerProcess;
-  beforeEach(async () => {
+  beforeAll(async () => {
     scene = await Scene.open({ config: { save: '3600 1000000' } });
     [holder, other] = (await scene.workers(2)) as [WorkerProcess, WorkerProcess];
   });
-  afterEach(() => scene.close());
+  afterAll(() => scene.close());
 
-  test('for a while: a typed error at the command deadline, renewals until it works again, and then handing on', async () => {
-    const [first, next] = await holderAndLine('k', holder, other);
-    const { heal } = scene.lab.history.fault('serverDown');
-    const end = await refuse(scene);
-    const asked = other.ask('free');
-    const refused = await asked.event('error');
-    expect(refused.code).toBe('STORE_UNAVAILABLE');
-    await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
-    await end();
-    heal();
-    await pause(HEARTBEAT);
-    expect(await isHeld(first)).toBe(true);
-    await first.release();
-    await scene.expectWithin(await first.event('releaseSent'), await next!.granted(TIME_LIMIT), 0);
-    await next!.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, errors: 1, excused: 0 });
-  });
+  test.each(REFUSALS)(
+    '$word for a while: a typed error at the command deadline, renewals until it works again, and then handing on',
+    async ({ refuse }) => {
+      const [first, next] = await holderAndLine('k', holder, other);
+      const { heal } = scene.lab.history.fault('serverDown');
+      const end = await refuse(scene);
+      const asked = other.ask('free');
+      const refused = await asked.event('error');
+      expect(refused.code).toBe('STORE_UNAVAILABLE');
+      await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
+      await end();
+      heal();
+      await pause(HEARTBEAT);
+      expect(await isHeld(first)).toBe(true);
+      await first.release();
+      await scene.expectWithin(await first.event('releaseSent'), await next!.granted(TIME_LIMIT), 0);
+      await next!.release();
+      expect(await scene.verdict()).toMatchObject({ grants: 2, lost: 0, errors: 1, excused: 0 });
+    },
+  );
 
-  test('for longer than the lease: lost at the margin, and the next is served when it works again', async () => {
-    const [first, next] = await holderAndLine('k', holder, other);
-    const { heal } = scene.lab.history.fault('serverDown');
-    const from = stamp();
-    const end = await refuse(scene);
-    await scene.expectWithin(from, await first.event('lost', TIME_LIMIT), LEASE - MARGIN);
-    await pause(2 * MARGIN);
-    await end();
-    heal();
-    await scene.expectWithin(stamp(), await next!.granted(TIME_LIMIT), HEARTBEAT);
-    await first.release();
-    expect(await isHeld(next!)).toBe(true);
-    await next!.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 1, errors: 0, excused: 0 });
-  });
+  // What it says is all the same by then; only the busy one executes nothing at all.
+  test.each([REFUSALS[0], REFUSALS[3]])(
+    '$word for longer than the lease: lost at the margin, and the next is served when it works again',
+    async ({ refuse }) => {
+      const [first, next] = await holderAndLine('k', holder, other);
+      const { heal } = scene.lab.history.fault('serverDown');
+      const from = stamp();
+      const end = await refuse(scene);
+      await scene.expectWithin(from, await first.event('lost', TIME_LIMIT), LEASE - MARGIN);
+      await pause(2 * MARGIN);
+      await end();
+      heal();
+      await scene.expectWithin(stamp(), await next!.granted(TIME_LIMIT), HEARTBEAT);
+      await first.release();
+      expect(await isHeld(next!)).toBe(true);
+      await next!.release();
+      expect(await scene.verdict()).toMatchObject({ grants: 2, lost: 1, errors: 0, excused: 0 });
+    },
+  );
 });
 
 test('a server that loads its data: a typed error at the command deadline, and the same holder goes on afterwards', async () => {

@@ -1,7 +1,9 @@
 import { Redis } from 'ioredis';
 import { expectWithin, type Moment } from '../support/bounds.js';
+import type { CheckLimits } from '../support/history/check-limits.js';
 import { NS_PER_MS, stamp } from '../support/history/events.js';
 import { Lab, USUAL_TIMES, type LabTimes, type WorkerOptions } from '../support/history/lab.js';
+import type { Report } from '../support/history/report.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
@@ -70,6 +72,13 @@ export class Scene {
     return this.workers(many, { redis: this.proxy.url });
   }
 
+  /** The verdict on a test that shares its workers with others; resolves when all of them can be used again. */
+  async verdict(limits: Partial<CheckLimits> = {}): Promise<Report> {
+    const report = await this.lab.endChapter(limits);
+    await this.subscribed(this.lab.running);
+    return report;
+  }
+
   /** Resolves when so many clients are subscribed. */
   async subscribed(many: number): Promise<void> {
     const pattern = `${this.lab.prefix}:client:*`;
@@ -85,7 +94,7 @@ export class Scene {
 
   /** Leaves nothing behind, and expects the same of each worker that was closed, and that each key that is left has a time to live. */
   async close(): Promise<void> {
-    await this.lab.close();
+    await this.lab.closeWorkers().finally(() => this.lab.close());
     const leftOpen = this.lab.history.events.filter(({ type }) => type === 'leftOpen');
     await this.proxy.close();
     await this.server.kill('SIGCONT');

@@ -32,13 +32,15 @@ describeHere(
     let workers: Four;
     /** By so many seconds it is set now. */
     let set = 0;
-    beforeEach(async () => {
+    beforeAll(async () => {
       server = await startSteppableServer();
-      set = 0;
       scene = await Scene.on(server);
       workers = (await scene.workers(4)) as Four;
     });
-    afterEach(() => scene.close());
+    afterEach(() => {
+      server.setClock((set = 0));
+    });
+    afterAll(() => scene.close());
 
     const step = async (seconds: number): Promise<() => void> => {
       const { heal } = scene.lab.history.fault('clockStepped');
@@ -68,8 +70,7 @@ describeHere(
       await first.release();
       expect(await isHeld(next)).toBe(true);
       expect(await serve([next, ...behind])).toEqual([next, ...behind].map(({ name }) => name));
-      await scene.lab.closeWorkers();
-      expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 1, errors: 0 });
+      expect(await scene.verdict()).toMatchObject({ grants: 4, lost: 1, errors: 0 });
     });
 
     test.each([
@@ -97,8 +98,7 @@ describeHere(
         await after.granted();
         await after.release();
         lag.heal();
-        await scene.lab.closeWorkers();
-        expect(scene.lab.verify()).toMatchObject({ grants: 6, lost: 0, errors: 0, excuses });
+        expect(await scene.verdict()).toMatchObject({ grants: 6, lost: 0, errors: 0, excuses });
       },
     );
 
@@ -115,8 +115,7 @@ describeHere(
       expect(await served).toEqual(line.map(({ name }) => name));
       heal();
       back();
-      await scene.lab.closeWorkers();
-      expect(scene.lab.verify()).toMatchObject({ grants: 3, errors: 0 });
+      expect(await scene.verdict()).toMatchObject({ grants: 3, errors: 0 });
     });
   },
 );

@@ -20,13 +20,16 @@ type Two = [WorkerProcess, WorkerProcess];
 
 describe('a process that gets no turn', () => {
   let scene: Scene;
-  beforeEach(async () => {
+  let holder: WorkerProcess;
+  let head: WorkerProcess;
+  let other: WorkerProcess;
+  beforeAll(async () => {
     scene = await Scene.open();
+    [holder, head, other] = (await scene.workers(3)) as [...Two, WorkerProcess];
   });
-  afterEach(() => scene.close());
+  afterAll(() => scene.close());
 
   test('a holder stopped for longer than its lease: another is granted then; it wakes up lost, at its first look, and its release touches nothing', async () => {
-    const [holder, other] = (await scene.workers(2)) as Two;
     const [first, next] = await holderAndLine('k', holder, other);
     const stopped = stamp();
     const { resume } = holder.stop();
@@ -40,12 +43,10 @@ describe('a process that gets no turn', () => {
     await pause(HEARTBEAT);
     expect(await isHeld(next!)).toBe(true);
     await next!.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 1, errors: 0, excused: 0 });
+    expect(await scene.verdict()).toMatchObject({ grants: 2, lost: 1, errors: 0, excused: 0 });
   });
 
   test('a holder stopped for less than lease, heartbeat and margin allow: it goes on, without a false alarm', async () => {
-    const [holder, other] = (await scene.workers(2)) as Two;
     const [first, next] = await holderAndLine('k', holder, other);
     for (let i = 0; i < 3; i += 1) {
       const { resume } = holder.stop();
@@ -59,12 +60,10 @@ describe('a process that gets no turn', () => {
     await first.release();
     await next!.granted();
     await next!.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, errors: 0, excused: 0 });
+    expect(await scene.verdict()).toMatchObject({ grants: 2, lost: 0, errors: 0, excused: 0 });
   });
 
   test('the head of the line stopped: it is skipped, and then back with its own ticket, ahead of younger ones', async () => {
-    const [holder, head, other] = (await scene.workers(3)) as [...Two, WorkerProcess];
     const [first, stoppedOne, second, third] = await holderAndLine('k', holder, head, other, holder);
     const { resume } = head.stop();
     const released = first.release();
@@ -78,12 +77,10 @@ describe('a process that gets no turn', () => {
     const order = serve([stoppedOne!, third!, youngest]);
     await second!.release();
     expect(await order).toEqual([stoppedOne!.name, third!.name, youngest.name]);
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 5, lost: 0, errors: 0 });
+    expect(await scene.verdict()).toMatchObject({ grants: 5, lost: 0, errors: 0 });
   });
 
   test('a process stopped while it was granted the lock, and this taken by force: its call ends with the loss, and it holds nothing', async () => {
-    const [holder, head, other] = (await scene.workers(3)) as [...Two, WorkerProcess];
     const [first, stoppedOne] = await holderAndLine('k', holder, head);
     const { resume } = head.stop();
     await first.release();
@@ -98,12 +95,10 @@ describe('a process that gets no turn', () => {
     expect(stoppedOne!.find('granted')).toBeUndefined();
     expect(await isHeld(later)).toBe(true);
     await later.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 2, errors: 1 });
+    expect(await scene.verdict()).toMatchObject({ grants: 2, errors: 1 });
   });
 
   test('the host of the head suspended while the message of its grant comes, until the lock is with another: its section begins when that one has released', async () => {
-    const [holder, head, other] = (await scene.workers(3)) as [...Two, WorkerProcess];
     const [first, suspended, next] = await holderAndLine('k', holder, head, other);
     const { resumed } = await head.suspend(LEASE);
     await first.release();
@@ -117,28 +112,25 @@ describe('a process that gets no turn', () => {
     await suspended!.granted();
     expect(await isHeld(suspended!)).toBe(true);
     await suspended!.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 3, lost: 0, errors: 0 });
+    expect(await scene.verdict()).toMatchObject({ grants: 3, lost: 0, errors: 0 });
   });
 
-  test('an event loop blocked for two leases: lost at the first tick, and the watchdog does not revive what is gone', async () => {
-    const [holder, other] = (await scene.workers(2)) as Two;
+  test('an event loop blocked for a lease and a half: lost at the first tick, and the watchdog does not revive what is gone', async () => {
     const [first, next] = await holderAndLine('k', holder, other);
     const { heal } = scene.lab.history.fault('stopped', { victim: holder.name });
     const from = stamp();
-    holder.block(2 * LEASE);
+    holder.block(1.5 * LEASE);
     await scene.expectWithin(from, await next!.granted(TIME_LIMIT), LEASE);
     const lost = await first.event('lost', TIME_LIMIT);
     heal();
-    await scene.expectWithin(from, lost, 2 * LEASE);
+    await scene.expectWithin(from, lost, 1.5 * LEASE);
     expect(await isHeld(first)).toBe(false);
     await pause(2 * HEARTBEAT);
     expect(await isHeld(first)).toBe(false);
     expect(await isHeld(next!)).toBe(true);
     await first.release();
     await next!.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 1, errors: 0, excused: 0 });
+    expect(await scene.verdict()).toMatchObject({ grants: 2, lost: 1, errors: 0, excused: 0 });
   });
 
   test.each([
@@ -147,9 +139,8 @@ describe('a process that gets no turn', () => {
   ])(
     'a wall clock set $direction by an hour: no effect on the order, and it errs to lost',
     async ({ step, lost }) => {
-      const [holder, ...others] = (await scene.workers(4)) as [WorkerProcess, ...WorkerProcess[]];
-      const [first, ...line] = await holderAndLine('k', holder, ...others);
-      const steps = [...others, holder];
+      const steps = [head, other, holder];
+      const [first, ...line] = await holderAndLine('k', holder, head, other, head);
       for (const worker of steps) worker.stepClock(step);
       expect(await isHeld(first)).toBe(lost === 0);
       if (lost > 0) await first.event('lost');
@@ -157,8 +148,7 @@ describe('a process that gets no turn', () => {
       await first.release();
       for (const worker of steps) worker.stepClock(-step);
       expect(await served).toEqual(line.map(({ name }) => name));
-      await scene.lab.closeWorkers();
-      expect(scene.lab.verify()).toMatchObject({ grants: 4, errors: 0, excused: 0 });
+      expect(await scene.verdict()).toMatchObject({ grants: 4, errors: 0, excused: 0 });
     },
   );
 });

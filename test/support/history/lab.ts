@@ -9,17 +9,21 @@ import { fileURLToPath } from 'node:url';
 import { builtPackage } from '../built-package.js';
 import { uniquePrefix } from '../redis.js';
 import { StallWatch } from '../stall-watch.mjs';
-import { stamp, type HistoryEvent } from './events.js';
+import { isRequestEvent, stamp, type HistoryEvent } from './events.js';
 import { History } from './history.js';
 import { checkWithLog } from './independent-log.js';
 import { explain, type Report } from './report.js';
 import { CANARY, TEST } from './stalls.js';
 import { usualLimits, type CheckLimits } from './check-limits.js';
+import { eventually, SOON } from '../waiting.js';
 import { WorkerProcess, type Demands, type WorkerRedis } from './worker-process.js';
 
 /** So many processes start side by side. */
 const AT_A_TIME = 4;
 const CANARY_PROGRAM = fileURLToPath(new URL('canary.mjs', import.meta.url));
+
+/** The last event of each request is one of these. */
+const ENDS = new Set<string>(['releaseAcked', 'timeout', 'aborted', 'error']);
 
 /** The times of the tests, ms: short leases, so that a run sees many of them end. */
 export interface LabTimes {
@@ -47,6 +51,7 @@ export class Lab {
   readonly prefix = uniquePrefix();
   private readonly folder = mkdtempSync(join(tmpdir(), 'fair-lock-lab-'));
   private readonly workers: WorkerProcess[] = [];
+  private readonly judged = { events: 0, written: 0 };
   private canary: ChildProcess | undefined;
   private ownWatch: StallWatch | undefined;
 
@@ -100,15 +105,21 @@ export class Lab {
     await once(lines, 'line');
   }
 
+  /** So many workers have not ended. */
+  get running(): number {
+    return this.workers.filter((worker) => worker.running).length;
+  }
+
   /** What all sections wrote, in the order of the writes. */
   log(): string {
     return existsSync(this.logFile) ? readFileSync(this.logFile, 'utf8') : '';
   }
 
-  /** The verdict on all that happened so far, the independent log included. */
+  /** The verdict on all that happened so far, or since the last chapter, the independent log included. */
   check(limits: Partial<CheckLimits> = {}): Report {
     const { lease, livenessWindow } = this.times;
-    return checkWithLog(this.history.events, this.log(), {
+    const { events, written } = this.judged;
+    return checkWithLog(this.history.events.slice(events), this.log().slice(written), {
       ...usualLimits(lease, livenessWindow),
       ...limits,
     });
@@ -118,7 +129,24 @@ export class Lab {
   verify(limits: Partial<CheckLimits> = {}): Report {
     const report = this.check(limits);
     if (report.violations.length > 0)
-      throw new Error(`The history is broken.\n${explain(report, this.history.events)}`);
+      throw new Error(
+        `The history is broken.\n${explain(report, this.history.events.slice(this.judged.events))}`,
+      );
+    return report;
+  }
+
+  /**
+   * As `verify`, on what happened since the last chapter ended; resolves when the workers, which several tests share, are granted locks
+   * again.
+   */
+  async endChapter(limits: Partial<CheckLimits> = {}): Promise<Report> {
+    const { judged, history } = this;
+    const isOver = (): boolean => requestsUnderWay(history.events.slice(judged.events)) === 0;
+    await eventually(isOver, SOON, 'all requests to end');
+    const report = this.verify(limits);
+    for (const worker of this.workers) if (worker.running) await served(worker);
+    judged.events = history.events.length;
+    judged.written = this.log().length;
     return report;
   }
 
@@ -141,4 +169,26 @@ export class Lab {
   private get logFile(): string {
     return join(this.folder, 'sections.log');
   }
+}
+
+/** Resolves when a worker has been granted a lock, whatever befell its connections before. */
+export async function served(worker: WorkerProcess): Promise<void> {
+  const asks = async (): Promise<boolean> => {
+    const request = worker.ask(`of ${worker.name}`);
+    const { type } = await Promise.race([request.granted(SOON), request.event('error', SOON)]);
+    if (type === 'granted') await request.release();
+    return type === 'granted';
+  };
+  await eventually(asks, SOON, `the worker ${worker.name} to be served`);
+}
+
+function requestsUnderWay(events: readonly HistoryEvent[]): number {
+  const gone = new Set(events.filter(({ type }) => type === 'exited').map(({ worker }) => worker));
+  const open = new Set<string>();
+  for (const event of events) {
+    if (!isRequestEvent(event) || gone.has(event.worker)) continue;
+    if (event.type === 'sent') open.add(event.request);
+    if (ENDS.has(event.type)) open.delete(event.request);
+  }
+  return open.size;
 }
