@@ -5,9 +5,9 @@ import type { RedisSource } from '../../lib/stores/redis-client/connection/redis
 import { describeLockStore } from '../contract/lock-store.contract.js';
 import { capabilities, lineOfItsOwn } from '../contract/redis.line.js';
 import { QUICK } from '../support/quick.js';
-import { freePort, startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { freePort, startRedisServer, uniquePrefix } from '../support/redis.js';
 import { SentinelSetup } from '../support/sentinel.js';
-import { makeCertificates, type Certificates } from './tls.js';
+import { makeCertificate } from './tls.js';
 import { documentedAcl } from './documented-acl.js';
 
 const HOST = '127.0.0.1';
@@ -27,21 +27,30 @@ const plainly = (name: string, options: object): Way => ({
   },
 });
 
+/** All that may be refused, at once: a connection without a certificate, and a command without the right to it. */
 const overTlsWithMinimalRights: Way = {
-  name: 'over TLS with certificates on both sides, as a user with the rights that the documentation gives, and none denied',
+  name: 'over TLS with a certificate on both sides, as a user with the rights that the documentation gives, and none denied',
   open: async () => {
-    const certificates = await makeCertificates();
-    const [server, port] = await startTlsServer(certificates);
-    const source = { host: HOST, port, tls: certificates.texts, username: 'lock', password: 'secret' };
-    const admin = new Redis({ host: HOST, port, tls: certificates.texts });
+    const { files, tls, remove } = await makeCertificate();
+    const port = await freePort();
+    const server = await startRedisServer({
+      config: {
+        port: 0,
+        'tls-port': port,
+        'tls-ca-cert-file': files.cert,
+        'tls-cert-file': files.cert,
+        'tls-key-file': files.key,
+      },
+    });
+    const admin = new Redis({ host: HOST, port, tls });
     await admin.call('ACL', ...documentedAcl().user);
     const after = async (): Promise<void> => expect(await admin.call('ACL', 'LOG')).toEqual([]);
     const close = async (): Promise<void> => {
       admin.disconnect();
       await server.stop();
-      await certificates.remove();
+      await remove();
     };
-    return { source, after, close };
+    return { source: { host: HOST, port, tls, username: 'lock', password: 'secret' }, after, close };
   },
 };
 
@@ -75,8 +84,6 @@ const bySentinels: Way = {
   },
 };
 
-/** The one of the gate: what may refuse a command, and TLS, which nothing else there uses. */
-const CHOSEN = overTlsWithMinimalRights;
 const OTHERS = [
   fromIoredis5,
   bySentinels,
@@ -87,7 +94,7 @@ const OTHERS = [
   plainly('in RESP3', { protocol: 3 }),
 ];
 
-describe.each(QUICK ? [CHOSEN] : [CHOSEN, ...OTHERS])('$name', ({ open }) => {
+describe.each([overTlsWithMinimalRights, ...(QUICK ? [] : OTHERS)])('$name', ({ open }) => {
   let way: Awaited<ReturnType<Way['open']>>;
   beforeAll(async () => {
     way = await open();
@@ -97,7 +104,7 @@ describe.each(QUICK ? [CHOSEN] : [CHOSEN, ...OTHERS])('$name', ({ open }) => {
     await way.close();
   });
   // The documented rule is for the default prefix; each way has a server of its own.
-  const keyPrefix = open === CHOSEN.open ? 'fairlock' : uniquePrefix();
+  const keyPrefix = open === overTlsWithMinimalRights.open ? 'fairlock' : uniquePrefix();
 
   describeLockStore(
     'redis',
@@ -105,17 +112,3 @@ describe.each(QUICK ? [CHOSEN] : [CHOSEN, ...OTHERS])('$name', ({ open }) => {
     capabilities,
   );
 });
-
-async function startTlsServer({ files }: Certificates): Promise<[RedisServer, number]> {
-  const port = await freePort();
-  const server = await startRedisServer({
-    config: {
-      port: 0,
-      'tls-port': port,
-      'tls-ca-cert-file': files.ca,
-      'tls-cert-file': files.cert,
-      'tls-key-file': files.key,
-    },
-  });
-  return [server, port];
-}
