@@ -1,20 +1,11 @@
 import { expectWithin } from '../support/bounds.js';
 import { NS_PER_MS, stamp } from '../support/history/events.js';
-import { Lab } from '../support/history/lab.js';
+import { Lab, served } from '../support/history/lab.js';
 import { SLACK, type Gap } from '../support/history/check-limits.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { FAILOVER, SentinelSetup } from '../support/sentinel.js';
 import { pause } from '../support/waiting.js';
-import {
-  DEADLINE,
-  HEARTBEAT,
-  holderAndLine,
-  isHeld,
-  LEASE,
-  TIME_LIMIT,
-  serve,
-  WINDOW,
-} from '../faults/scene.js';
+import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, TIME_LIMIT, serve, WINDOW } from '../faults/scene.js';
 
 type Workers = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
 
@@ -43,22 +34,26 @@ describe('a primary that sentinels replace', () => {
 
   beforeAll(async () => {
     setup = await SentinelSetup.start();
-  });
-  afterAll(() => setup.stop());
-
-  const open = async (lease: number): Promise<void> => {
-    lab = new Lab(setup.options, { lease, livenessWindow: WINDOW, commandTimeout: DEADLINE });
+    lab = new Lab(setup.options, {
+      lease: LONG_LEASE,
+      livenessWindow: WINDOW,
+      commandTimeout: DEADLINE,
+    });
     await lab.watchStalls();
     workers = (await lab.workersAlike(4)) as Workers;
-  };
-  beforeEach(() => setup.whole());
-  afterEach(async () => {
+  });
+  afterAll(async () => {
     await lab.close();
+    await setup.stop();
+  });
+  beforeEach(async () => {
     await setup.heal();
+    await setup.whole();
+    await lab.endChapter(limits); // all workers are served by the primary of now
+    await setup.found(lab.prefix, lab.running);
   });
 
   test('by order: the holder goes on, and the line is kept', async () => {
-    await open(LONG_LEASE);
     const [holder, ...others] = workers;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
     const former = await setup.primary();
@@ -66,18 +61,16 @@ describe('a primary that sentinels replace', () => {
     const { heal } = lab.history.fault('serverDown');
     await setup.failover();
     await setup.promoted(former);
-    await setup.found(lab.prefix, 4, { key: 'k', waiting: 3, window: WINDOW });
+    await setup.found(lab.prefix, lab.running, { key: 'k', waiting: 3, window: WINDOW });
     heal();
     expect(await isHeld(first)).toBe(true);
-    const served = serve(line);
+    const order = serve(line);
     await first.release();
-    expect(await served).toEqual(line.map(({ name }) => name));
-    await lab.closeWorkers();
-    expect(lab.verify(limits)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+    expect(await order).toEqual(line.map(({ name }) => name));
+    expect(await lab.endChapter(limits)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
   });
 
   test('because it was killed: the holder goes on, a release meanwhile is made good, and behind the first to come back all are served in order', async () => {
-    await open(LONG_LEASE);
     const [holder, ...others] = workers;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
     const [kept] = await holderAndLine('l', holder);
@@ -92,19 +85,17 @@ describe('a primary that sentinels replace', () => {
     const promoted = stamp();
     const next = await Promise.race(line.map((request) => request.granted(TIME_LIMIT)));
     await expectWithin(lab, promoted, next, FOUND);
-    await setup.found(lab.prefix, 4, { key: 'k', waiting: 2, window: WINDOW });
+    await setup.found(lab.prefix, lab.running, { key: 'k', waiting: 2, window: WINDOW });
     heal();
     const inFront = line.filter(({ name }) => name === next.request);
     const behind = line.filter(({ name }) => name !== next.request);
     expect(await serve([...inFront, ...behind])).toEqual([...inFront, ...behind].map(({ name }) => name));
     expect(await isHeld(kept)).toBe(true);
     await kept.release();
-    await lab.closeWorkers();
-    expect(lab.verify(limits)).toMatchObject({ grants: 5, lost: 0, errors: 0 });
+    expect(await lab.endChapter(limits)).toMatchObject({ grants: 5, lost: 0, errors: 0 });
   });
 
   test('because it was frozen, and then wakes up: with both alive no late grant counts', async () => {
-    await open(LONG_LEASE);
     const [holder, ...others] = workers;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
     const former = await setup.primary();
@@ -116,7 +107,7 @@ describe('a primary that sentinels replace', () => {
     await buffered.event('error', TIME_LIMIT);
     await setup.promoted(former);
     await expectWithin(lab, fault, stamp(), FAILOVER);
-    await setup.found(lab.prefix, 4, { key: 'k', waiting: 3, window: WINDOW });
+    await setup.found(lab.prefix, lab.running, { key: 'k', waiting: 3, window: WINDOW });
     heal();
     expect(await isHeld(first)).toBe(true);
     // For some seconds the old primary takes itself for one.
@@ -124,19 +115,17 @@ describe('a primary that sentinels replace', () => {
     expect((await former.admin.role())[0]).toBe('master');
     const other = others[1].ask('free', { waitTime: 0 });
     await other.granted(TIME_LIMIT);
-    const served = serve(line);
+    const order = serve(line);
     void first.release();
-    expect(await served).toEqual(line.map(({ name }) => name));
+    expect(await order).toEqual(line.map(({ name }) => name));
     // Executed late, it grants the lock there to a request that is over.
     expect(buffered.find('granted')).toBeUndefined();
     expect(await isHeld(other)).toBe(true);
     await other.release();
-    await lab.closeWorkers();
-    expect(lab.verify(limits)).toMatchObject({ grants: 5, lost: 0, errors: 1, excused: 0 });
+    expect(await lab.endChapter(limits)).toMatchObject({ grants: 5, lost: 0, errors: 1, excused: 0 });
   });
 
   test('while a client that has nothing to say is connected to it: that one is told, and does not go on there', async () => {
-    await open(LEASE);
     const [idle] = workers;
     const former = await setup.primary();
     const { heal } = lab.history.fault('serverDown');
@@ -151,19 +140,17 @@ describe('a primary that sentinels replace', () => {
     const second = idle.ask('k', { waitTime: 0 });
     await second.event('timeout');
     await first.release();
-    await lab.closeWorkers();
-    expect(lab.verify(limits)).toMatchObject({ grants: 1, timeouts: 1, lost: 0, errors: 0 });
+    expect(await lab.endChapter(limits)).toMatchObject({ grants: 1, timeouts: 1, lost: 0, errors: 0 });
   });
 
   test('when one of the sentinels is frozen, too: an application that closes stays for two seconds at most', async () => {
-    await open(LEASE);
     const sentinel = setup.sentinels.at(-1)!;
     const former = await setup.primary();
     await setup.failover();
     await setup.promoted(former);
     // One that still looks for the primary would be led by the frozen sentinel for longer.
-    await setup.found(lab.prefix, 4);
-    await Promise.all(workers.map((worker) => takeAndGive(worker)));
+    await setup.found(lab.prefix, lab.running);
+    await Promise.all(workers.map((worker) => served(worker)));
     await sentinel.kill('SIGSTOP');
     const { events } = lab.history;
     await lab.closeWorkers().finally(() => sentinel.kill('SIGCONT'));
@@ -176,14 +163,3 @@ describe('a primary that sentinels replace', () => {
     expect(lab.verify(limits)).toMatchObject({ grants: 4, lost: 0 });
   });
 });
-
-/** Its commands find the primary, too: it is refused until they do. */
-async function takeAndGive(worker: WorkerProcess): Promise<void> {
-  for (;;) {
-    const request = worker.ask(`of ${worker.name}`);
-    const { type } = await Promise.race([request.granted(TIME_LIMIT), request.event('error', TIME_LIMIT)]);
-    if (type !== 'granted') continue;
-    await request.release();
-    return;
-  }
-}
