@@ -4,7 +4,7 @@ import { served as servedAgain } from '../support/history/lab.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { LAB_SCRIPTS, script } from '../support/native-commands.js';
-import type { CommandRuleInForce } from '../support/tcp-proxy.js';
+import type { CommandRuleInForce } from '../support/proxy/rules.js';
 import { eventually, pause } from '../support/waiting.js';
 import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, LEASE, TIME_LIMIT, Scene, serve } from './scene.js';
 

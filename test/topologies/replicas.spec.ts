@@ -46,7 +46,7 @@ describe('replicas: a grant counts only when they have it', () => {
   let servers: Replicas;
   let one: RedisServer;
   let other: RedisServer;
-  let opened: InProcessClients[] = [];
+  const opened: InProcessClients[] = [];
 
   beforeAll(async () => {
     servers = await Replicas.start(2);
