@@ -1,13 +1,10 @@
 /** What clients and the log learn of an error, on every transport, in an application that sets up nothing for it. */
-import { once } from 'node:events';
-import { type AddressInfo, type Server } from 'node:net';
 import {
   type ArgumentsHost,
   Catch,
   Controller,
   type ExceptionFilter,
   Get,
-  type LoggerService,
   type MessageEvent,
   Query as QueryOf,
   Sse,
@@ -15,36 +12,29 @@ import {
 } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { Args, GraphQLModule, Query, Resolver } from '@nestjs/graphql';
-import {
-  type ClientProxy,
-  ClientProxyFactory,
-  MessagePattern,
-  type MicroserviceOptions,
-  Transport,
-} from '@nestjs/microservices';
+import { MessagePattern } from '@nestjs/microservices';
 import { WsAdapter } from '@nestjs/platform-ws';
-import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
-import { firstValueFrom, type Observable, of } from 'rxjs';
-import { WebSocket } from 'ws';
-import { within, SOON } from '../support/waiting.js';
+import { FairLocked } from 'nestjs-fair-lock';
+import { type Observable, of } from 'rxjs';
+import { type WebSocket } from 'ws';
 import { onNest12 } from './nest-version.js';
 import { PlainDriver } from './plain-graphql.js';
-import { ask, PLATFORMS, waiting, leavingClient, noticed, webApp, type WebApp } from './web-app.js';
+import {
+  ask,
+  leavingClient,
+  noticed,
+  PLATFORMS,
+  Recorder,
+  tcpMicroservice,
+  waiting,
+  webApp,
+  type WebApp,
+  webSocket,
+} from './web-app.js';
 
 const KEY = 'user:alice@example.com';
 const SECRETS = /alice|Billing\.charge|\d+\/Bill/;
-
-/** Nest's log, to look at. */
-class Recorder implements LoggerService {
-  readonly errors: string[] = [];
-  log(): void {}
-  warn(): void {}
-  error(...parts: unknown[]): void {
-    this.errors.push(parts.join(' '));
-  }
-}
 
 @Controller()
 class UsersController {
@@ -149,9 +139,17 @@ describe.each(PLATFORMS)('an application on %s that sets up nothing for errors',
   });
   const holding = () => web.locks.acquire(KEY, { label: 'Billing.charge' });
 
-  test.each(['pay', 'feed'])('answers GET /%s with 423 and logs nothing', async (path) => {
+  test('answers a request with 423, Retry-After and a code, and logs nothing', async () => {
     await using _lock = await holding();
-    const answer = await ask(`${web.url}/${path}`);
+    const answer = await ask(`${web.url}/pay`);
+    expect([answer.status, answer.headers['retry-after']]).toEqual([423, '1']);
+    expect(answer.body).toEqual({ ...BUSY, error: 'Locked' });
+    expect(recorder.errors).toEqual([]);
+  });
+
+  test('answers the request of a stream with 423, and logs nothing', async () => {
+    await using _lock = await holding();
+    const answer = await ask(`${web.url}/feed`);
     expect([answer.status, answer.headers['retry-after']]).toEqual([423, '1']);
     expect(JSON.stringify(answer.body)).toContain('The lock is busy.');
     expect(JSON.stringify(answer)).not.toMatch(SECRETS);
@@ -211,13 +209,11 @@ describe.each(PLATFORMS)('an application on %s that sets up nothing for errors',
 });
 
 async function answerOf(web: WebApp, path: string, event = 'pay'): Promise<unknown> {
-  const client = new WebSocket(web.url.replace('http', 'ws') + path);
-  await once(client, 'open');
-  const answered = within(once(client, 'message'), SOON, 'an answer');
-  client.send(JSON.stringify({ event, data: {} }));
-  const [message] = (await answered) as [Buffer];
-  client.terminate();
-  return JSON.parse(message.toString());
+  const { socket, send, answer } = await webSocket(web, path);
+  send(event, {});
+  const answered = await answer();
+  socket.terminate();
+  return answered;
 }
 
 @Catch()
@@ -283,31 +279,13 @@ onNest12('a gateway with filter: false tells its client of an internal error onl
   expect(JSON.stringify(answer)).not.toMatch(SECRETS);
 });
 
-describe('a microservice', () => {
-  test('answers with the status and logs nothing, without its own filter or decorated parameter', async () => {
-    const recorder = new Recorder();
-    const module = await Test.createTestingModule({
-      imports: [FairLockModule.forRoot({ store: 'memory' })],
-      controllers: [UsersController],
-    }).compile();
-    const app = module.createNestMicroservice<MicroserviceOptions>({
-      transport: Transport.TCP,
-      options: { host: '127.0.0.1', port: 0 },
-      logger: recorder,
-    });
-    await app.listen();
-    const { port } = app.unwrap<Server>().address() as AddressInfo;
-    const client: ClientProxy = ClientProxyFactory.create({
-      transport: Transport.TCP,
-      options: { host: '127.0.0.1', port },
-    });
-    const lock = await module.get(FairLockService).acquire(KEY, { label: 'Billing.charge' });
-    await expect(firstValueFrom(client.send('pay', {}))).rejects.toEqual({ status: 'error', ...BUSY });
-    const noKey = { statusCode: 400, code: 'KEY' };
-    await expect(firstValueFrom(client.send('by-id', {}))).rejects.toMatchObject(noKey);
-    expect(recorder.errors).toEqual([]);
-    await lock.release();
-    await client.close();
-    await app.close();
-  });
+test('a microservice answers with the status and logs nothing, without its own filter or decorated parameter', async () => {
+  const recorder = new Recorder();
+  const service = await tcpMicroservice({ controllers: [UsersController] }, recorder);
+  const lock = await service.locks.acquire(KEY, { label: 'Billing.charge' });
+  await expect(service.send('pay')).rejects.toEqual({ status: 'error', ...BUSY });
+  await expect(service.send('by-id')).rejects.toMatchObject({ statusCode: 400, code: 'KEY' });
+  expect(recorder.errors).toEqual([]);
+  await lock.release();
+  await service.close();
 });

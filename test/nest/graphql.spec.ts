@@ -1,11 +1,8 @@
-import { UseFilters, UseInterceptors } from '@nestjs/common';
+import { UseInterceptors } from '@nestjs/common';
 import { Args, GqlExecutionContext, GraphQLModule, Query, Resolver } from '@nestjs/graphql';
-import { FairLocked, FairLockFilter, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
-import { deferred } from '../support/waiting.js';
+import { FairLocked, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
 import { PlainDriver } from './plain-graphql.js';
 import { ask, leavingClient, PLATFORMS, waiting, webApp, type WebApp } from './web-app.js';
-
-let gate = deferred();
 
 @Resolver()
 class OrdersResolver {
@@ -38,14 +35,6 @@ class OrdersResolver {
     await new Promise((resolve) => setImmediate(resolve));
     return this.locks.withLock(`order:${id}`, () => id);
   }
-
-  @Query(() => String)
-  @UseFilters(new FairLockFilter())
-  @FairLocked('busy', { waitTime: 0 })
-  async busy(): Promise<string> {
-    await gate.promise;
-    return 'done';
-  }
 }
 
 describe.each(PLATFORMS)('a GraphQL resolver on %s', (platform) => {
@@ -60,10 +49,6 @@ describe.each(PLATFORMS)('a GraphQL resolver on %s', (platform) => {
     });
   });
   afterAll(() => web.app.close());
-  beforeEach(() => {
-    gate = deferred();
-  });
-
   test.each(['above', 'below', 'intercepted'])('is locked (%s)', async (name) => {
     const lock = await web.locks.acquire('order:1');
     const answer = send(`{ ${name}(id: "1") }`);
@@ -78,17 +63,5 @@ describe.each(PLATFORMS)('a GraphQL resolver on %s', (platform) => {
     await waiting(web.locks, 'order:1', 1);
     client.leave();
     await waiting(web.locks, 'order:1', 0);
-  });
-
-  test('answers a busy lock with extensions, by the filter', async () => {
-    await using _lock = await web.locks.acquire('busy');
-    expect(await send('{ busy }')).toMatchObject({
-      errors: [
-        {
-          message: 'The lock is busy.',
-          extensions: { code: 'WAIT_TIMEOUT', statusCode: 423, retryAfter: 1 },
-        },
-      ],
-    });
   });
 });

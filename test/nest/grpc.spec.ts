@@ -11,11 +11,9 @@ import {
   type MicroserviceOptions,
   Transport,
 } from '@nestjs/microservices';
-import { Test } from '@nestjs/testing';
 import {
   FairLocked,
   FairLockInterceptor,
-  FairLockModule,
   FairLockService,
   LockLostError,
   LockTimeoutError,
@@ -23,7 +21,7 @@ import {
 import { firstValueFrom, map, type Observable, of, Subject, toArray } from 'rxjs';
 import { freePort } from '../support/redis.js';
 import { onNest12 } from './nest-version.js';
-import { free, held, waiting } from './web-app.js';
+import { free, held, lockedModule, waiting } from './web-app.js';
 
 const PROTO = `syntax = "proto3";
 package orders;
@@ -88,11 +86,7 @@ describe('a gRPC handler', () => {
     const folder = mkdtempSync(join(tmpdir(), 'proto-'));
     const protoPath = join(folder, 'orders.proto');
     writeFileSync(protoPath, PROTO);
-    const module = await Test.createTestingModule({
-      imports: [FairLockModule.forRoot({ store: 'memory' })],
-      controllers: [OrdersController],
-      providers: [Payments],
-    }).compile();
+    const module = await lockedModule({ controllers: [OrdersController], providers: [Payments] });
     const url = `127.0.0.1:${await freePort()}`;
     const options = { transport: Transport.GRPC as const, options: { package: 'orders', protoPath, url } };
     const app = module.createNestMicroservice<MicroserviceOptions>({ ...options, logger: false });

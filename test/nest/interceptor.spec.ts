@@ -93,6 +93,10 @@ class CartsController {
     return 'done';
   }
 
+  @Post('kept')
+  @UseInterceptors(FairLockInterceptor.for('kept', { waitTime: 0, holdAtLeast: 60_000 }))
+  kept(): void {}
+
   @Sse('events/:id')
   @UseInterceptors(FairLockInterceptor.for('cart:<params.id>'))
   events(): Observable<MessageEvent> {
@@ -169,6 +173,11 @@ describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
     expect((await get('missing')).status).toBe(400);
     await using _lock = await web.locks.acquire('cart:1');
     expect((await get('busy/1')).status).toBe(423);
+  });
+
+  test('keeps the lock for holdAtLeast: the next caller is refused', async () => {
+    const statuses = [1, 2].map(async () => (await ask(`${web.url}/carts/kept`, { method: 'POST' })).status);
+    expect((await Promise.all(statuses)).sort()).toEqual([201, 423]);
   });
 
   test('tells the place as the holder', async () => {

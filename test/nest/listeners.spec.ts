@@ -27,6 +27,7 @@ import {
 import { isOfListeners, isUncaught } from '../../lib/nest/decorator/listener-metadata.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { eventually, SOON, within } from '../support/waiting.js';
+import { lockedModule, Recorder } from './web-app.js';
 
 const OPTIONS = { waitTime: 0 };
 
@@ -98,7 +99,7 @@ describe('a locked listener whose promise nobody catches', () => {
     'Orders.paid',
   ];
   const refused = (why: string) =>
-    LISTENERS.map((name): unknown => expect.stringMatching(`^${name} failed, .*${why}`));
+    LISTENERS.map((name): unknown => expect.stringMatching(`^(?:\\[FairLock\\] )?${name} failed, .*${why}`));
 
   let errors: string[];
   let debug: string[];
@@ -106,20 +107,14 @@ describe('a locked listener whose promise nobody catches', () => {
   let closed: Promise<void> | undefined;
   let queue: Queue;
   let locks: FairLockService;
-  const ignore = () => undefined;
-  const logger = {
-    log: ignore,
-    warn: ignore,
-    error: (line: string) => errors.push(line),
-    debug: (line: string) => debug.push(line),
-  };
   const happen = async () => {
     await queue.add('invoice', {});
     module.get(EventEmitter2).emit('paid');
   };
 
   beforeEach(async () => {
-    [errors, debug, closed] = [[], [], undefined];
+    const recorder = new Recorder();
+    [errors, debug, closed] = [recorder.errors, recorder.debugged, undefined];
     module = await Test.createTestingModule({
       imports: [
         FairLockModule.forRoot({ store: 'memory' }),
@@ -129,7 +124,7 @@ describe('a locked listener whose promise nobody catches', () => {
       ],
       providers: [Statistics, Invoices, InvoiceEvents, Orders, Overriding],
     })
-      .setLogger(logger)
+      .setLogger(recorder)
       .compile();
     await module.init();
     locks = module.get(FairLockService);
@@ -202,11 +197,7 @@ describe('a method that takes no lock itself stays as it was written, whoever ca
       Object.values(Object.getOwnPropertyDescriptors(prototype)).map(({ value }): unknown => value),
     );
   const bootWith = (...others: Provider[]) =>
-    Test.createTestingModule({
-      imports: [FairLockModule.forRoot({ store: 'memory' })],
-      controllers: [Routes],
-      providers: [Listener, Gateway, ...others],
-    }).compile();
+    lockedModule({ controllers: [Routes], providers: [Listener, Gateway, ...others] });
 
   test('in all classes without a lock', async () => {
     const written = membersOf(Listener, Gateway, Routes);

@@ -1,25 +1,9 @@
-import { type AddressInfo, type Server } from 'node:net';
 import { Controller, UseFilters, UseInterceptors } from '@nestjs/common';
-import {
-  type ClientProxy,
-  ClientProxyFactory,
-  EventPattern,
-  MessagePattern,
-  type MicroserviceOptions,
-  Payload,
-  Transport,
-} from '@nestjs/microservices';
-import { Test } from '@nestjs/testing';
-import {
-  FairLocked,
-  FairLockFilter,
-  FairLockInterceptor,
-  FairLockModule,
-  FairLockService,
-} from 'nestjs-fair-lock';
+import { EventPattern, MessagePattern, Payload } from '@nestjs/microservices';
+import { FairLocked, FairLockFilter, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
 import { firstValueFrom, NEVER, Observable, of, Subject, toArray } from 'rxjs';
-import { deferred, eventually, SOON } from '../support/waiting.js';
-import { free, held, waiting } from './web-app.js';
+import { eventually, SOON } from '../support/waiting.js';
+import { free, held, tcpMicroservice, waiting } from './web-app.js';
 
 const source = new Subject<string>();
 const handled: unknown[] = [];
@@ -52,11 +36,6 @@ class OrdersHandler {
     return NEVER;
   }
 
-  @MessagePattern('busy')
-  @UseFilters(new FairLockFilter())
-  @FairLocked('busy', { waitTime: 0 })
-  async busy(): Promise<void> {}
-
   @MessagePattern('intercepted')
   @UseInterceptors(
     FairLockInterceptor.for((context) => `order:${context.switchToRpc().getData<{ id: string }>().id}`),
@@ -87,46 +66,24 @@ class OrdersHandler {
 }
 
 describe('a TCP message handler', () => {
-  let client: ClientProxy;
-  let another: () => ClientProxy;
+  let service: Awaited<ReturnType<typeof tcpMicroservice>>;
   let locks: FairLockService;
-  let close: () => Promise<void>;
-  const send = <T = unknown>(pattern: string, data: unknown = {}) =>
-    firstValueFrom(client.send<T>(pattern, data));
-
   beforeAll(async () => {
-    const module = await Test.createTestingModule({
-      imports: [FairLockModule.forRoot({ store: 'memory' })],
-      controllers: [OrdersHandler],
-    }).compile();
-    const app = module.createNestMicroservice<MicroserviceOptions>({
-      transport: Transport.TCP,
-      options: { host: '127.0.0.1', port: 0 },
-      logger: false,
-    });
-    await app.listen();
-    const { port } = app.unwrap<Server>().address() as AddressInfo;
-    another = () =>
-      ClientProxyFactory.create({ transport: Transport.TCP, options: { host: '127.0.0.1', port } });
-    client = another();
-    locks = module.get(FairLockService);
-    close = async () => {
-      await client.close();
-      await app.close();
-    };
+    service = await tcpMicroservice({ controllers: [OrdersHandler] });
+    locks = service.locks;
   });
-  afterAll(() => close());
+  afterAll(() => service.close());
 
   test.each(['above', 'below'])('is locked, with the lock %s its pattern', async (where) => {
     const lock = await locks.acquire('order:1');
-    const answer = send(where, { id: '1' });
+    const answer = service.send(where, { id: '1' });
     await waiting(locks, 'order:1', 1);
     await lock.release();
     expect(await answer).toEqual({ id: '1', key: 'order:1' });
   });
 
   test('that streams is locked for the stream', async () => {
-    const all = firstValueFrom(client.send<string>('stream', {}).pipe(toArray()));
+    const all = firstValueFrom(service.client.send<string>('stream', {}).pipe(toArray()));
     await held(locks, 'stream');
     await eventually(() => source.observed, SOON, 'the stream to flow');
     source.next('a');
@@ -137,7 +94,7 @@ describe('a TCP message handler', () => {
   });
 
   test("that streams to a client that has gone ends by maxHold, with onLost: 'reject'", async () => {
-    const leaving = another();
+    const leaving = service.anotherClient();
     leaving.send('bounded stream', {}).subscribe({ error: () => undefined });
     await held(locks, 'bounded');
     await leaving.close();
@@ -145,43 +102,28 @@ describe('a TCP message handler', () => {
   });
 
   test('of an event is locked', async () => {
-    client.emit('happened', '7').subscribe();
+    service.client.emit('happened', '7').subscribe();
     await eventually(() => handled.length > 0, SOON, 'the event');
     expect(handled).toEqual([['7', 'event:7']]);
   });
 
-  test('answers a busy lock in the form of an RPC error, by the filter', async () => {
-    await using _lock = await locks.acquire('busy');
-    await expect(send('busy')).rejects.toEqual({
-      status: 'error',
-      statusCode: 423,
-      code: 'WAIT_TIMEOUT',
-      message: 'The lock is busy.',
-      retryAfter: 1,
-    });
-  });
-
   test('is locked by the interceptor, which here takes a function and ends with the handler', async () => {
-    expect(await send('intercepted', { id: '1' })).toBe('order:1');
-    await expect(send('by template', { params: { id: '1' } })).rejects.toMatchObject({
+    expect(await service.send('intercepted', { id: '1' })).toBe('order:1');
+    await expect(service.send('by template', { params: { id: '1' } })).rejects.toMatchObject({
       code: 'CONFIGURATION',
     });
-    await expect(send('until response')).rejects.toMatchObject({ code: 'CONFIGURATION' });
+    await expect(service.send('until response')).rejects.toMatchObject({ code: 'CONFIGURATION' });
   });
 
   test('waits in the order of the messages', async () => {
     const lock = await locks.acquire('order:9');
     const order: string[] = [];
-    const gate = deferred();
     const all = ['above', 'below', 'above'].map(async (pattern, index) => {
-      const answer = send(pattern, { id: '9' });
-      await answer;
+      await service.send(pattern, { id: '9' });
       order.push(`${pattern} ${index}`);
-      if (order.length === 3) gate.resolve();
     });
     await waiting(locks, 'order:9', 3);
     await lock.release();
-    await gate.promise;
     await Promise.all(all);
     expect(order).toEqual(['above 0', 'below 1', 'above 2']);
   });

@@ -1,10 +1,10 @@
-import { Controller, Get, Inject, Injectable, Module, Param, Scope } from '@nestjs/common';
+import { Controller, Get, Inject, Injectable, Param, Scope } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Cron, CronExpression, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { LazyModuleLoader, REQUEST } from '@nestjs/core';
+import { REQUEST } from '@nestjs/core';
 import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
 import { deferred, eventually, SOON } from '../support/waiting.js';
-import { ask, PLATFORMS, waiting, webApp } from './web-app.js';
+import { ask, lockedModule, PLATFORMS, waiting, webApp } from './web-app.js';
 
 @Injectable({ scope: Scope.REQUEST })
 class PerRequest {
@@ -64,27 +64,9 @@ describe.each(PLATFORMS)('request-scoped providers and controllers on %s', (plat
   });
 });
 
-@Module({ providers: [Transient], exports: [Transient] })
-class LazyModule {}
-
-test('providers of a module that is loaded lazily are locked by the registration of the application', async () => {
-  const module = await Test.createTestingModule({
-    imports: [FairLockModule.forRoot({ store: 'memory' })],
-  }).compile();
-  await module.init();
-  const lazy = await module.get(LazyModuleLoader).load(() => LazyModule);
-  const transient = await lazy.resolve(Transient);
-  expect(transient.locks).toBe(module.get(FairLockService));
-  expect(await transient.pay('1')).toMatchObject({ key: 'order:1' });
-  await module.close();
-});
-
 describe('transient providers', () => {
   test('are locked, each instance by the same lock', async () => {
-    const module = await Test.createTestingModule({
-      imports: [FairLockModule.forRoot({ store: 'memory' })],
-      providers: [A, B, Transient],
-    }).compile();
+    const module = await lockedModule({ providers: [A, B, Transient] });
     const first = module.get(A).transient;
     const second = module.get(B).transient;
     expect(first).not.toBe(second);

@@ -43,17 +43,14 @@ describe("store: 'redisson'", () => {
     module = await Test.createTestingModule({
       imports: [
         FairLockModule.forRoot({ redis: url, keyPrefix }),
-        FairLockModule.forRoot({ name: 'java', store: 'redisson', redis: url, lockWatchdogTimeout: 20_000 }),
+        FairLockModule.forRoot({ name: 'java', store: 'redisson', redis, lockWatchdogTimeout: 20_000 }),
       ],
       providers: [Orders],
     }).compile();
     await module.init();
     orders = module.get(Orders);
   });
-  afterAll(async () => {
-    await module.close();
-    redis.disconnect();
-  });
+  afterAll(() => redis.disconnect());
 
   test('a decorated method holds what Redisson calls the fair lock of that name; nesting is local, and there is no token', async () => {
     const look = async () => [Object.values(await redis.hgetall('order:42')), await redis.pttl('order:42')];
@@ -74,5 +71,10 @@ describe("store: 'redisson'", () => {
       ['order:43', `${keyPrefix}:{order:43}`].sort(),
     ]);
     expect(await redis.exists('order:43')).toBe(0);
+  });
+
+  test('a client that was handed in is not quit with the module', async () => {
+    await module.close();
+    expect(await redis.ping()).toBe('PONG');
   });
 });

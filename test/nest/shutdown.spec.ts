@@ -2,18 +2,17 @@ import {
   Controller,
   type DynamicModule,
   Get,
-  type INestApplicationContext,
   Injectable,
+  type ModuleMetadata,
   type OnModuleDestroy,
   type Type,
 } from '@nestjs/common';
-import { EventPattern, type MicroserviceOptions, ClientProxyFactory, Transport } from '@nestjs/microservices';
 import { Interval, ScheduleModule, Timeout } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
-import { freePort, redisUrl, uniquePrefix } from '../support/redis.js';
-import { type Deferred, deferred, within, SOON } from '../support/waiting.js';
-import { waiting } from './web-app.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { deferred, within, SOON } from '../support/waiting.js';
+import { lockedModule, waiting } from './web-app.js';
 
 /** Two applications on one Redis, as two processes would be. */
 describe('an application that closes', () => {
@@ -21,11 +20,8 @@ describe('an application that closes', () => {
   const DRAIN = 100;
   let closing: TestingModule;
   let staying: TestingModule;
-  const start = async () => {
-    const imports = [FairLockModule.forRoot({ redis: redisUrl(), keyPrefix, drainTimeout: DRAIN })];
-    const module = await Test.createTestingModule({ imports }).compile();
-    return module.init();
-  };
+  const start = async () =>
+    (await lockedModule({}, { store: 'redis', redis: redisUrl(), keyPrefix, drainTimeout: DRAIN })).init();
 
   beforeEach(async () => {
     [closing, staying] = await Promise.all([start(), start()]);
@@ -59,20 +55,10 @@ describe('an application that closes', () => {
   });
 });
 
-describe('a section that runs when its application closes', () => {
-  const keyPrefix = uniquePrefix();
-  const options = { redis: redisUrl(), keyPrefix, drainTimeout: 10_000 };
-  let begun: Deferred<void>;
-  let end: Deferred<void>;
-  let states: unknown[];
-  let closing: INestApplicationContext;
-  let staying: TestingModule;
-
-  const section = async (locks: FairLockService): Promise<void> => {
-    begun.resolve();
-    await end.promise;
-    states.push(locks.current('shop')?.state);
-  };
+describe('a locked method that runs when its application closes', () => {
+  const begun = deferred();
+  const end = deferred();
+  const states: unknown[] = [];
 
   @Injectable()
   class CronJob {
@@ -80,56 +66,17 @@ describe('a section that runs when its application closes', () => {
     @Timeout(0)
     @FairLocked('shop')
     async run(): Promise<void> {
-      await section(this.locks);
-    }
-  }
-  @Controller()
-  class MessageHandler {
-    constructor(private readonly locks: FairLockService) {}
-    @EventPattern('run')
-    @FairLocked('shop')
-    async run(_order: unknown): Promise<void> {
-      await section(this.locks);
+      begun.resolve();
+      await end.promise;
+      states.push(this.locks.current('shop')?.state);
     }
   }
 
-  const lockModule = FairLockModule.forRoot(options);
-  const starts: Record<string, () => Promise<INestApplicationContext>> = {
-    'a cron job': async () => {
-      const imports = [lockModule, ScheduleModule.forRoot()];
-      return (await Test.createTestingModule({ imports, providers: [CronJob] }).compile()).init();
-    },
-    'a message handler': async () => {
-      const where = { host: '127.0.0.1', port: await freePort() };
-      const module = Test.createTestingModule({ imports: [lockModule], controllers: [MessageHandler] });
-      const app = (await module.compile()).createNestMicroservice<MicroserviceOptions>({
-        transport: Transport.TCP,
-        options: where,
-        logger: false,
-      });
-      await app.listen();
-      const client = ClientProxyFactory.create({ transport: Transport.TCP, options: where });
-      client.emit('run', {}).subscribe();
-      await begun.promise;
-      await client.close();
-      return app;
-    },
-    'a plain service': async () => {
-      const module = await Test.createTestingModule({ imports: [lockModule] }).compile();
-      const locks = module.get(FairLockService);
-      void locks.withLock('shop', () => section(locks));
-      return module;
-    },
-  };
-
-  beforeEach(async () => {
-    [begun, end, states] = [deferred(), deferred(), []];
-    staying = await (await Test.createTestingModule({ imports: [lockModule] }).compile()).init();
-  });
-  afterEach(() => staying.close());
-
-  test.each(Object.keys(starts))('of %s keeps its lock until it has ended', async (who) => {
-    closing = await starts[who]!();
+  test('keeps its lock until it has ended', async () => {
+    const options = { store: 'redis', redis: redisUrl(), keyPrefix: uniquePrefix() } as const;
+    const start = async (metadata: ModuleMetadata) => (await lockedModule(metadata, options)).init();
+    const staying = await start({});
+    const closing = await start({ imports: [ScheduleModule.forRoot()], providers: [CronJob] });
     await begun.promise;
     const locks = staying.get(FairLockService);
     const next = locks.acquire('shop');
@@ -142,6 +89,7 @@ describe('a section that runs when its application closes', () => {
     await within(closed, SOON, 'close()');
     await (await within(next, SOON, 'the lock')).release();
     expect(states).toEqual(['held', 'the next is inside']);
+    await staying.close();
   });
 });
 
@@ -212,8 +160,7 @@ describe('a call that meets the end of its application', () => {
     }
   }
   test("is skipped with onTimeout: 'skip', in line or new, unless it is a request, whose client may ask another instance", async () => {
-    const imports = [FairLockModule.forRoot({ store: 'memory' })];
-    const module = await Test.createTestingModule({ imports, controllers: [Jobs] }).compile();
+    const module = await lockedModule({ controllers: [Jobs] });
     await module.init();
     const jobs = module.get(Jobs);
     await using lock = await jobs.locks.acquire('job');

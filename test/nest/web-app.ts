@@ -8,19 +8,22 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, type Server as NetServer } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { type INestApplication, type ModuleMetadata } from '@nestjs/common';
+import { type INestApplication, type LoggerService, type ModuleMetadata } from '@nestjs/common';
+import { ClientProxyFactory, type MicroserviceOptions, Transport } from '@nestjs/microservices';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { Test } from '@nestjs/testing';
+import { Test, type TestingModule } from '@nestjs/testing';
 import {
   FairLockModule,
   type FairLockModuleOptions,
   type FairLockRegistrationOptions,
   FairLockService,
 } from 'nestjs-fair-lock';
-import { eventually, SOON } from '../support/waiting.js';
+import { firstValueFrom } from 'rxjs';
+import { WebSocket } from 'ws';
+import { eventually, SOON, within } from '../support/waiting.js';
 
 export type Platform = 'express' | 'fastify';
 export const PLATFORMS: readonly Platform[] = ['express', 'fastify'];
@@ -31,15 +34,22 @@ export interface WebApp {
   readonly locks: FairLockService;
 }
 
+/** With locks in memory, unless `options` say otherwise. */
+export function lockedModule(
+  metadata: ModuleMetadata,
+  options: FairLockModuleOptions & FairLockRegistrationOptions = {},
+): Promise<TestingModule> {
+  const imports = [FairLockModule.forRoot({ store: 'memory', ...options }), ...(metadata.imports ?? [])];
+  return Test.createTestingModule({ ...metadata, imports }).compile();
+}
+
 export async function webApp(
   platform: Platform,
   metadata: ModuleMetadata,
   options: FairLockModuleOptions & FairLockRegistrationOptions = {},
   configure: (app: INestApplication) => void = () => undefined,
 ): Promise<WebApp> {
-  const imports = [FairLockModule.forRoot({ store: 'memory', ...options }), ...(metadata.imports ?? [])];
-  const builder = Test.createTestingModule({ ...metadata, imports });
-  const module = await builder.compile();
+  const module = await lockedModule(metadata, options);
   const app =
     platform === 'express'
       ? module.createNestApplication(new ExpressAdapter(), { logger: false })
@@ -47,6 +57,56 @@ export async function webApp(
   configure(app);
   await app.listen(0, '127.0.0.1');
   return { app, url: await app.getUrl(), locks: module.get(FairLockService) };
+}
+
+/** Nest's log, to look at. */
+export class Recorder implements LoggerService {
+  readonly errors: string[] = [];
+  readonly warnings: string[] = [];
+  readonly debugged: string[] = [];
+  log(): void {}
+  error = (...parts: unknown[]) => this.errors.push(parts.join(' '));
+  warn = (message: string, context: string) => this.warnings.push(`[${context}] ${message}`);
+  debug = (message: string, context: string) => this.debugged.push(`[${context}] ${message}`);
+}
+
+/** A microservice on a free port, and a client of it. */
+export async function tcpMicroservice(metadata: ModuleMetadata, logger: LoggerService | false = false) {
+  const module = await lockedModule(metadata);
+  const app = module.createNestMicroservice<MicroserviceOptions>({
+    transport: Transport.TCP,
+    options: { host: '127.0.0.1', port: 0 },
+    logger,
+  });
+  await app.listen();
+  const { port } = app.unwrap<NetServer>().address() as AddressInfo;
+  const anotherClient = () => ClientProxyFactory.create({ transport: Transport.TCP, options: { port } });
+  const client = anotherClient();
+  return {
+    locks: module.get(FairLockService),
+    client,
+    anotherClient,
+    send: (pattern: string, data: unknown = {}) => firstValueFrom(client.send<unknown>(pattern, data)),
+    close: async () => {
+      await client.close();
+      await app.close();
+    },
+  };
+}
+
+/** A client of a gateway. */
+export async function webSocket(web: WebApp, path = '/') {
+  const socket = new WebSocket(web.url.replace('http', 'ws') + path);
+  await once(socket, 'open');
+  return {
+    socket,
+    send: (event: string, data: unknown = '') => socket.send(JSON.stringify({ event, data })),
+    /** The next message that it receives. */
+    answer: async () => {
+      const [message] = (await within(once(socket, 'message'), SOON, 'an answer')) as [Buffer];
+      return JSON.parse(message.toString()) as unknown;
+    },
+  };
 }
 
 /** Resolves when `count` requests wait for `key`. */
