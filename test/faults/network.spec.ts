@@ -87,12 +87,15 @@ describe('a network in trouble', () => {
   test.each([
     {
       what: 'connections are refused',
-      begin: async () => {
+      begin: async (): Promise<() => unknown> => {
         await scene.proxy.refuse();
         return () => scene.proxy.listen();
       },
     },
-    { what: 'a front accepts them and then closes', begin: async () => scene.proxy.acceptAndClose() },
+    {
+      what: 'a front accepts them and then closes',
+      begin: async (): Promise<() => unknown> => scene.proxy.acceptAndClose(),
+    },
   ])('after a reset $what: an error and not a hang, lost before the lease is over', async ({ begin }) => {
     const [first, next] = await holderAndLine('k', holder, other);
     const { heal } = scene.lab.history.fault('cut', { victim: holder.name });
