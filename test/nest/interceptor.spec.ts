@@ -304,32 +304,37 @@ test('an interceptor that was made by new says how Nest makes it', async () => {
   );
 });
 
-test.each(PLATFORMS)('a key that no request of a handler makes is logged once, on %s', async (platform) => {
-  @Controller('carts')
-  class Misspelt {
-    @Get(':id')
-    @UseInterceptors(FairLockInterceptor.for('cart:<params.idd>'))
-    get(): void {}
+test.each(PLATFORMS)(
+  'a key that no request of a handler makes is logged once, with what its route has, on %s',
+  async (platform) => {
+    @Controller('carts')
+    class Misspelt {
+      @Get(':id')
+      @UseInterceptors(FairLockInterceptor.for('cart:<params.idd>'))
+      get(): void {}
 
-    @Get()
-    @UseInterceptors(FairLockInterceptor.for('cart:<param.id>'))
-    all(): void {}
-  }
-  const warn = jest.fn<(line: string) => void>();
-  const web = await webApp(platform, { controllers: [Misspelt] }, {}, (app) =>
-    app.useLogger({ log: () => undefined, warn, error: () => undefined }),
-  );
-  const statuses: unknown[] = [];
-  for (const path of ['/7', '/8', '']) statuses.push((await ask(`${web.url}/carts${path}`)).status);
-  await web.app.close();
-  expect(statuses).toEqual([400, 400, 400]);
-  expect(warn.mock.calls.map(([line]) => line)).toEqual([
-    expect.stringMatching(
-      /^A request to Misspelt\.get got 400, .* the key is misspelt\. .* found undefined at <params\.idd>: <params> is an object without it\. /,
-    ),
-    expect.stringMatching(/^A request to Misspelt\.all got 400, .* the key is misspelt\. /),
-  ]);
-});
+      @Get()
+      @UseInterceptors(FairLockInterceptor.for('cart:<param.id>'))
+      all(): void {}
+    }
+    const warn = jest.fn<(line: string) => void>();
+    const web = await webApp(platform, { controllers: [Misspelt] }, {}, (app) =>
+      app.useLogger({ log: () => undefined, warn, error: () => undefined }),
+    );
+    const statuses: unknown[] = [];
+    for (const path of ['/7', '/8', '']) statuses.push((await ask(`${web.url}/carts${path}`)).status);
+    await web.app.close();
+    expect(statuses).toEqual([400, 400, 400]);
+    expect(warn.mock.calls.map(([line]) => line)).toEqual([
+      expect.stringMatching(
+        /^A request to Misspelt\.get got 400, .* the key is misspelt: its route has <params\.id>\. .* found undefined at <params\.idd>: <params> is an object without it\. /,
+      ),
+      expect.stringMatching(
+        /^A request to Misspelt\.all got 400, .* the key is misspelt: its route has no parameters\. /,
+      ),
+    ]);
+  },
+);
 
 test('a parameter written as in the path of a route is refused immediately, with how to write it', () => {
   for (const key of ['cart::id', ':id', ['a', 'b::id:c']]) {

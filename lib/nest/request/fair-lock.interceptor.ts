@@ -130,8 +130,11 @@ export abstract class FairLockInterceptor implements NestInterceptor {
   abstract intercept(context: ExecutionContext, next: CallHandler): Observable<unknown>;
 }
 
-/** The handlers whose first request without a key was logged. */
-const warned = new WeakSet<object>();
+/** The time of the last warning of each handler, on the monotonic clock. */
+const warned = new WeakMap<object, number>();
+
+/** The pause between two warnings of one handler, ms. */
+const BETWEEN_WARNINGS = 3_600_000;
 
 /** Logs the first request of a handler that makes no key: the client is told 400, and a typo in the key would reach no operator. */
 function warningOfNone<T>(context: ExecutionContext, keysOf: () => T): T {
@@ -139,15 +142,28 @@ function warningOfNone<T>(context: ExecutionContext, keysOf: () => T): T {
     return keysOf();
   } catch (error) {
     const handler = context.getHandler();
-    if (error instanceof LockKeyError && error.status === 400 && !warned.has(handler)) {
-      warned.add(handler);
+    const last = warned.get(handler) ?? -Infinity;
+    if (
+      error instanceof LockKeyError &&
+      error.status === 400 &&
+      performance.now() - last > BETWEEN_WARNINGS
+    ) {
+      warned.set(handler, performance.now());
       new Logger('FairLock').warn(
-        `A request to ${placeOf(context)} got 400, because it gives its lock no key. If all of them do, the key is misspelt. Further ones ` +
-          `are not logged. ${error.details}`,
+        `A request to ${placeOf(context)} got 400, because it gives its lock no key. If all of them do, the key is misspelt` +
+          `${parametersOf(context)}. Further ones are logged once an hour. ${error.details}`,
       );
     }
     throw error;
   }
+}
+
+/** The names of the parameters of a route, without their values. */
+function parametersOf(context: ExecutionContext): string {
+  if (context.getType() !== 'http') return '';
+  const { params } = context.switchToHttp().getRequest<{ readonly params?: object }>();
+  const names = Object.keys(params ?? {}).map((name) => `<params.${name}>`);
+  return names.length === 0 ? ': its route has no parameters' : `: its route has ${names.join(', ')}`;
 }
 
 function placeOf(context: ExecutionContext): string {
