@@ -73,7 +73,7 @@ function sharedCard({ used, limit, count: all, holders }, readOnly, actions) {
     h('h2', null, limit === undefined ? count(all, 'reader') : `${used} of ${count(limit, 'permit')} taken`),
     h(
       'ol',
-      { class: 'queue' },
+      { class: 'holders' },
       ...holders.map((holder) =>
         h(
           'li',
