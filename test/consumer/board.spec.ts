@@ -1,10 +1,12 @@
 import { type Browser } from 'playwright-core';
 import { complaintsOf, launchChromium } from '../board/chromium.js';
 import { uniquePrefix } from '../support/redis.js';
-import { Installation } from './installation.js';
+import { type Build, Installation } from './installation.js';
 import { RunningApp } from './running-app.js';
 
 const INSTALL_TIMEOUT = 600_000;
+
+const BUILD: Build = { format: 'cjs', compiler: 'tsc', strict: true };
 
 let browser: Browser;
 beforeAll(async () => {
@@ -15,19 +17,20 @@ afterAll(() => browser.close());
 /** The newest Nest is in test/board. */
 describe('the board with Nest 11', () => {
   const installation = new Installation();
-  let program: string;
   beforeAll(async () => {
     await installation.install({ nest: '11', ioredis: '6', typescript: '5.9' }, [
       '@nestjs/platform-fastify@11',
     ]);
-    program = await installation.build({ format: 'cjs', compiler: 'tsc', strict: true }, 'board');
+    await installation.build(BUILD, 'board');
   }, INSTALL_TIMEOUT);
   afterAll(() => installation.remove());
 
   test.each(['express', 'fastify'])(
     'is guarded, shows a lock and takes it from its holder on %s',
     async (platform) => {
-      const app = await RunningApp.start(program, uniquePrefix(), { PLATFORM: platform });
+      const app = await RunningApp.start(installation.program(BUILD, 'board'), uniquePrefix(), {
+        PLATFORM: platform,
+      });
       const address = `${app.url}/admin/locks`;
       const page = await browser.newPage();
       try {

@@ -20,12 +20,16 @@ const ALL: readonly Check[] = [true, false].flatMap((strict) => [
   // Applications that the command line of an older Nest 11 made.
   { resolution: 'node10', format: 'cjs', strict } as const,
 ]);
-/** In the gate each setting once: `npm run check-package` asks every resolution whether it finds the files. */
-const TWO: readonly Check[] = [
-  { resolution: 'nodenext', format: 'esm', strict: true },
-  { resolution: 'node10', format: 'cjs', strict: false },
-];
-export const CHECKS = QUICK ? TWO : ALL;
+/**
+ * Those of an installation. In the gate each setting once, the older ones with the oldest Nest: `npm run check-package` asks every
+ * resolution whether it finds the files.
+ */
+export function checksOf(versions: 'oldest' | 'newest'): readonly Check[] {
+  if (!QUICK) return ALL;
+  return versions === 'oldest'
+    ? [{ resolution: 'node10', format: 'cjs', strict: false }]
+    : [{ resolution: 'nodenext', format: 'esm', strict: true }];
+}
 
 /** The names under which the installed package is imported: the main one and each subpath. */
 export function entriesOf(folder: string): string[] {

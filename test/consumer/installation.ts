@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -49,33 +49,44 @@ export class Installation {
     await run('npm', ['install', ...flags, ...packages], { cwd: this.folder });
   }
 
-  /** Compiles the application, as far as that compiler checks it; returns the program. */
-  async build(build: Build, application: Application = 'app'): Promise<string> {
-    const name = `${application}-${build.format}-${build.compiler}-${build.strict ? 'strict' : 'not-strict'}`;
-    const app = join(this.folder, name);
-    mkdirSync(app);
-    cpSync(new URL(`${application}/`, import.meta.url), join(app, 'src'), { recursive: true });
+  /** Compiles applications, as far as that compiler checks them. */
+  async build(build: Build, ...applications: Application[]): Promise<void> {
+    const name = nameOf(build);
+    const folder = join(this.folder, name);
+    const sources = ['common', ...applications].map((application) => `src/${application}`);
+    for (const source of sources) {
+      cpSync(new URL(`${source.replace('src/', '')}/`, import.meta.url), join(folder, source), {
+        recursive: true,
+      });
+    }
     this.write(`${name}/package.json`, { type: build.format === 'esm' ? 'module' : 'commonjs' });
-    this.write(`${name}/tsconfig.json`, tsconfig(build));
+    this.write(`${name}/tsconfig.json`, tsconfig(build, applications));
     this.write(`${name}/.swcrc`, swcrc(build));
     const bin = join(this.folder, 'node_modules', '.bin');
-    const [program, ...args] =
-      build.compiler === 'tsc'
-        ? [join(bin, 'tsc')]
-        : [join(bin, 'swc'), 'src', '-d', 'dist', '--strip-leading-paths', '--quiet'];
-    await run(program ?? '', args, { cwd: app }).catch((error: { stdout?: string; stderr?: string }) => {
-      throw new Error(`${name} does not compile:\n${error.stdout ?? ''}${error.stderr ?? ''}`);
-    });
-    return join(app, 'dist', 'main.js');
+    const args =
+      build.compiler === 'tsc' ? [] : [...sources, '-d', 'dist', '--strip-leading-paths', '--quiet'];
+    await run(join(bin, build.compiler), args, { cwd: folder }).catch(
+      (error: { stdout?: string; stderr?: string }) => {
+        throw new Error(`${name} does not compile:\n${error.stdout ?? ''}${error.stderr ?? ''}`);
+      },
+    );
+  }
+
+  /** The compiled program. */
+  program(build: Build, application: Application): string {
+    return join(this.folder, nameOf(build), 'dist', application, 'main.js');
   }
 
   /** Loads every entry of the package by `import` and by `require`. */
   async loadEntries(): Promise<void> {
     const entries = JSON.stringify(entriesOf(this.folder));
-    const byRequire = `for (const entry of ${entries}) require(entry);`;
-    const byImport = `for (const entry of ${entries}) await import(entry);`;
-    await run(process.execPath, ['--input-type=commonjs', '-e', byRequire], { cwd: this.folder });
-    await run(process.execPath, ['--input-type=module', '-e', byImport], { cwd: this.folder });
+    for (const [type, load] of [
+      ['commonjs', 'require'],
+      ['module', 'await import'],
+    ]) {
+      const code = `for (const entry of ${entries}) ${load}(entry);`;
+      await run(process.execPath, [`--input-type=${type}`, '-e', code], { cwd: this.folder });
+    }
   }
 
   /** Bundles every entry of the package, without its peers, into one ES module; loads that. */
@@ -105,7 +116,10 @@ export class Installation {
   }
 }
 
-const tsconfig = ({ strict }: Build): object => ({
+const nameOf = ({ format, compiler, strict }: Build): string =>
+  `${format}-${compiler}-${strict ? 'strict' : 'not-strict'}`;
+
+const tsconfig = ({ strict }: Build, applications: readonly Application[]): object => ({
   compilerOptions: {
     module: 'nodenext',
     moduleResolution: 'nodenext',
@@ -118,7 +132,7 @@ const tsconfig = ({ strict }: Build): object => ({
     rootDir: 'src',
     outDir: 'dist',
   },
-  include: ['src'],
+  files: applications.map((application) => `src/${application}/main.ts`),
 });
 
 const swcrc = ({ format }: Build): object => ({

@@ -1,3 +1,6 @@
 import { describeConsumer } from './consumer.js';
+import { Installation } from './installation.js';
 
-describeConsumer({ nest: '12', ioredis: '6', typescript: '6' });
+describe('with the newest Nest and ioredis', () => {
+  describeConsumer({ nest: '12', ioredis: '6', typescript: '6' }, new Installation());
+});

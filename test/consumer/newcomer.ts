@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -32,23 +32,12 @@ export class Newcomer {
   private readonly ports = new Map<string, number>();
 
   /** @param env of the commands */
-  constructor(
-    private readonly starter: Starter,
-    private readonly env: NodeJS.ProcessEnv = process.env,
-  ) {}
+  constructor(private readonly env: NodeJS.ProcessEnv = process.env) {}
 
   /** The part of an application made by the Nest CLI that a page builds on. */
-  async createApplication(): Promise<void> {
-    const { nest, type } = this.starter;
-    for (const port of ['3000', '3001']) this.ports.set(port, await freePort());
-    this.write(
-      'package.json',
-      JSON.stringify({
-        private: true,
-        type,
-        scripts: { build: 'tsc', start: 'npm run build && node dist/main.js' },
-      }),
-    );
+  async createApplication({ nest, type }: Starter): Promise<void> {
+    const scripts = { build: 'tsc', start: 'npm run build && node dist/main.js' };
+    this.write('package.json', JSON.stringify({ private: true, type, scripts }));
     this.write('tsconfig.json', JSON.stringify({ compilerOptions: COMPILER_OPTIONS, include: ['src'] }));
     this.write('src/main.ts', MAIN);
     await run(
@@ -62,6 +51,11 @@ export class Newcomer {
     );
   }
 
+  /** Begins with what another has so far. */
+  copyApplication({ folder }: Newcomer): void {
+    cpSync(folder, this.folder, { recursive: true, verbatimSymlinks: true });
+  }
+
   write(file: string, text: string): void {
     const path = join(this.folder, file);
     mkdirSync(dirname(path), { recursive: true });
@@ -70,6 +64,7 @@ export class Newcomer {
 
   /** What the commands print; a command that starts the application goes on in the background. */
   async run(commands: string): Promise<string> {
+    for (const port of ['3000', '3001']) if (!this.ports.has(port)) this.ports.set(port, await freePort());
     const text = [...this.ports].reduce(
       (output, [port, free]) => output.replaceAll(port, String(free)),
       commands,

@@ -2,7 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { redisUrl } from '../support/redis.js';
-import { within } from '../support/waiting.js';
+import { eventually, SOON, within } from '../support/waiting.js';
+import { type Answer, ask } from '../nest/web-app.js';
 
 /** Cold, with two compilers beside it. */
 const START_TIMEOUT = 90_000;
@@ -38,24 +39,18 @@ export class RunningApp {
     return new RunningApp(app, (JSON.parse(line) as { url: string }).url, () => complaints);
   }
 
-  async post(path: string): Promise<{ status: number; body: unknown }> {
-    const response = await fetch(`${this.url}/accounts/${path}`, { method: 'POST' });
-    return { status: response.status, body: await response.json() };
+  get(path: string): Promise<Answer> {
+    return ask(`${this.url}/${path}`);
   }
 
-  /** How many wait for this account. */
-  async waiting(account: string): Promise<number> {
-    const response = await fetch(`${this.url}/accounts/${account}`);
-    return ((await response.json()) as { waiting: number }).waiting;
+  post(path: string, body: unknown = {}): Promise<Answer> {
+    return ask(`${this.url}/${path}`, { method: 'POST', body });
   }
 
-  /** What its health check answers. */
-  async ready(): Promise<{ status: number; locks: { status: string; message?: string } | undefined }> {
-    const response = await fetch(`${this.url}/ready`);
-    const { details } = (await response.json()) as {
-      details: Record<string, { status: string; message?: string }>;
-    };
-    return { status: response.status, locks: details['locks'] };
+  /** Resolves when `count` requests wait for the account. */
+  async waiting(count: number): Promise<void> {
+    const isSo = async () => (await this.get('waiting')).body === String(count);
+    await eventually(isSo, SOON, `${count} in line`);
   }
 
   /** Resolves with how it ended, when it was asked to. */

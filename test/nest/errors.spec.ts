@@ -4,22 +4,21 @@ import {
   Catch,
   Controller,
   type ExceptionFilter,
-  Get,
   type MessageEvent,
-  Query as QueryOf,
   Sse,
   UseFilters,
 } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
-import { Args, GraphQLModule, Query, Resolver } from '@nestjs/graphql';
-import { MessagePattern } from '@nestjs/microservices';
+import { GraphQLModule } from '@nestjs/graphql';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { FairLocked } from 'nestjs-fair-lock';
 import { type Observable, of } from 'rxjs';
 import { type WebSocket } from 'ws';
+import { AccountsController, KEY } from '../consumer/common/accounts.controller.js';
+import { PlainDriver } from '../consumer/transports/plain-graphql.js';
+import { UsersController, UsersGateway, UsersResolver } from '../consumer/transports/users.js';
 import { onNest12 } from './nest-version.js';
-import { PlainDriver } from './plain-graphql.js';
 import {
   ask,
   leavingClient,
@@ -33,67 +32,15 @@ import {
   webSocket,
 } from './web-app.js';
 
-const KEY = 'user:alice@example.com';
+/** The key, the label of the holder, and its process. */
 const SECRETS = /alice|Billing\.charge|\d+\/Bill/;
 
 @Controller()
-class UsersController {
-  @Get('pay')
-  @FairLocked(KEY, { waitTime: 0 })
-  async pay(): Promise<void> {}
-
-  @Get('slow')
-  @FairLocked(KEY)
-  async slow(): Promise<void> {}
-
-  @Get('by-id')
-  @FairLocked('user:<0>')
-  async byId(@QueryOf('id') id: string): Promise<string> {
-    return id;
-  }
-
-  @Sse('feed')
+class FeedController {
+  @Sse('feed-without-status')
   @FairLocked(KEY, { waitTime: 0, returns: 'observable' })
   feed(): Observable<MessageEvent> {
     return of({ data: 'a' });
-  }
-
-  @MessagePattern('pay')
-  @FairLocked(KEY, { waitTime: 0 })
-  async payByMessage(): Promise<void> {}
-
-  @MessagePattern('by-id')
-  @FairLocked('user:<0.id>')
-  async byIdOfMessage(data: { id: string }): Promise<string> {
-    return data.id;
-  }
-}
-
-@Resolver()
-class UsersResolver {
-  @Query(() => String)
-  @FairLocked(KEY, { waitTime: 0 })
-  async pay(): Promise<string> {
-    return 'paid';
-  }
-
-  @Query(() => String)
-  @FairLocked('user:<0>')
-  async byId(@Args('id') id: string): Promise<string> {
-    return id;
-  }
-}
-
-@WebSocketGateway()
-class UsersGateway {
-  @SubscribeMessage('pay')
-  @FairLocked(KEY, { waitTime: 0 })
-  async pay(): Promise<void> {}
-
-  @FairLocked('user:<1.id>')
-  @SubscribeMessage('by-id')
-  async byId(_client: WebSocket, data: { id: string }): Promise<string> {
-    return data.id;
   }
 }
 
@@ -125,7 +72,7 @@ describe.each(PLATFORMS)('an application on %s that sets up nothing for errors',
       platform,
       {
         imports: [GraphQLModule.forRoot({ driver: PlainDriver, autoSchemaFile: true })],
-        controllers: [UsersController],
+        controllers: [AccountsController, UsersController, FeedController],
         providers: [UsersResolver, UsersGateway, GatewayWithOwnFilter],
       },
       {},
@@ -149,7 +96,7 @@ describe.each(PLATFORMS)('an application on %s that sets up nothing for errors',
 
   test('answers the request of a stream with 423, and logs nothing', async () => {
     await using _lock = await holding();
-    const answer = await ask(`${web.url}/feed`);
+    const answer = await ask(`${web.url}/feed-without-status`);
     expect([answer.status, answer.headers['retry-after']]).toEqual([423, '1']);
     expect(JSON.stringify(answer.body)).toContain('The lock is busy.');
     expect(JSON.stringify(answer)).not.toMatch(SECRETS);
@@ -238,7 +185,7 @@ describe('the filters of an application', () => {
   const CAUGHT = [418, { caught: 'The lock is busy.' }];
 
   test('answer before the one that the module registers', async () => {
-    const web = await webApp('express', { controllers: [UsersController] }, {}, (app) =>
+    const web = await webApp('express', { controllers: [AccountsController] }, {}, (app) =>
       app.useGlobalFilters(new Everything()),
     );
     expect(await pay(web)).toEqual(CAUGHT);
@@ -247,14 +194,14 @@ describe('the filters of an application', () => {
   test('answer in place of it, also as APP_FILTER, with filter: false', async () => {
     const web = await webApp(
       'express',
-      { controllers: [UsersController], providers: [{ provide: APP_FILTER, useClass: Everything }] },
+      { controllers: [AccountsController], providers: [{ provide: APP_FILTER, useClass: Everything }] },
       { filter: false },
     );
     expect(await pay(web)).toEqual(CAUGHT);
   });
 
   test("with filter: false and no other filter, Nest's answers 423 without any name", async () => {
-    const web = await webApp('express', { controllers: [UsersController] }, { filter: false });
+    const web = await webApp('express', { controllers: [AccountsController] }, { filter: false });
     expect(await pay(web)).toEqual([423, { statusCode: 423, message: 'The lock is busy.' }]);
   });
 });

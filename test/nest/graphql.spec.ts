@@ -1,7 +1,7 @@
 import { UseInterceptors } from '@nestjs/common';
 import { Args, GqlExecutionContext, GraphQLModule, Query, Resolver } from '@nestjs/graphql';
 import { FairLocked, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
-import { PlainDriver } from './plain-graphql.js';
+import { PlainDriver } from '../consumer/transports/plain-graphql.js';
 import { ask, leavingClient, PLATFORMS, waiting, webApp, type WebApp } from './web-app.js';
 
 @Resolver()

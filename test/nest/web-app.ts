@@ -95,7 +95,7 @@ export async function tcpMicroservice(metadata: ModuleMetadata, logger: LoggerSe
 }
 
 /** A client of a gateway. */
-export async function webSocket(web: WebApp, path = '/') {
+export async function webSocket(web: { readonly url: string }, path = '/') {
   const socket = new WebSocket(web.url.replace('http', 'ws') + path);
   await once(socket, 'open');
   return {

@@ -1,11 +1,11 @@
-/** An application as a team would write it. Its process closes when its input ends, as when the tests are killed. */
+/** An application as a team would write it. */
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { TerminusModule } from '@nestjs/terminus';
 import { FairLockModule } from 'nestjs-fair-lock';
 import { FairLockTerminusModule } from 'nestjs-fair-lock/terminus';
-import { AccountsController } from './accounts.controller.js';
-import { AccountsService } from './accounts.service.js';
+import { AccountsController } from '../common/accounts.controller.js';
+import { open } from '../common/open.js';
 import { ReadyController } from './ready.controller.js';
 
 @Module({
@@ -15,16 +15,12 @@ import { ReadyController } from './ready.controller.js';
     FairLockTerminusModule,
   ],
   controllers: [AccountsController, ReadyController],
-  providers: [AccountsService],
 })
 class AppModule {}
 
 async function start(): Promise<void> {
   const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] });
-  app.enableShutdownHooks();
-  await app.listen(0, '127.0.0.1');
-  console.log(JSON.stringify({ url: await app.getUrl() }));
-  process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM')).resume();
+  await open(app);
 }
 
 void start();

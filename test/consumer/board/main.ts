@@ -5,6 +5,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { FairLockModule, FairLockService } from 'nestjs-fair-lock';
 import { FairLockBoardModule } from 'nestjs-fair-lock/board';
+import { open } from '../common/open.js';
 
 @Injectable()
 class UserGuard implements CanActivate {
@@ -25,14 +26,11 @@ class AppModule {}
 async function start(): Promise<void> {
   const adapter = process.env['PLATFORM'] === 'fastify' ? new FastifyAdapter() : new ExpressAdapter();
   const app = await NestFactory.create(AppModule, adapter, { logger: ['error', 'warn'] });
-  app.enableShutdownHooks();
-  await app.listen(0, '127.0.0.1');
   const locks = app.get(FairLockService);
   const untilLost = ({ signal }: { readonly signal: AbortSignal }): Promise<void> =>
     new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
   void locks.withLock('order:42', untilLost, { label: 'Orders.pay' });
-  console.log(JSON.stringify({ url: await app.getUrl() }));
-  process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM')).resume();
+  await open(app);
 }
 
 void start();

@@ -5,6 +5,8 @@ import { GraphQLModule } from '@nestjs/graphql';
 import { type MicroserviceOptions, Transport } from '@nestjs/microservices';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { FairLockModule } from 'nestjs-fair-lock';
+import { AccountsController } from '../common/accounts.controller.js';
+import { open } from '../common/open.js';
 import { PlainDriver } from './plain-graphql.js';
 import { Heartbeat, UsersController, UsersGateway, UsersResolver } from './users.js';
 
@@ -16,7 +18,7 @@ import { Heartbeat, UsersController, UsersGateway, UsersResolver } from './users
     }),
     GraphQLModule.forRoot({ driver: PlainDriver, autoSchemaFile: true }),
   ],
-  controllers: [UsersController],
+  controllers: [AccountsController, UsersController],
   providers: [UsersResolver, UsersGateway, Heartbeat],
 })
 class AppModule {}
@@ -29,11 +31,8 @@ async function start(): Promise<void> {
     { transport: Transport.TCP, options: { host: '127.0.0.1', port } },
     { inheritAppConfig: true },
   );
-  app.enableShutdownHooks();
   await app.startAllMicroservices();
-  await app.listen(0, '127.0.0.1');
-  console.log(JSON.stringify({ url: await app.getUrl() }));
-  process.stdin.on('end', () => process.kill(process.pid, 'SIGTERM')).resume();
+  await open(app);
 }
 
 void start();

@@ -7,7 +7,6 @@ import {
   type MessageEvent,
   type OnApplicationBootstrap,
   type OnModuleDestroy,
-  Post,
   Query as QueryOf,
   Res,
   Sse,
@@ -17,42 +16,11 @@ import { MessagePattern } from '@nestjs/microservices';
 import { type OnGatewayDisconnect, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { FairLocked, FairLockService } from 'nestjs-fair-lock';
 import { type Observable, of } from 'rxjs';
-
-const KEY = 'user:alice@example.com';
+import { KEY } from '../common/accounts.controller.js';
 
 @Controller()
 export class UsersController {
-  private release: () => Promise<void> = async () => {};
-
   constructor(private readonly locks: FairLockService) {}
-
-  @Post('hold')
-  async hold(): Promise<void> {
-    const lock = await this.locks.acquire(KEY, { label: 'Billing.charge' });
-    this.release = () => lock.release();
-  }
-
-  @Post('release')
-  async end(): Promise<void> {
-    await this.release();
-  }
-
-  @Get('pay')
-  @FairLocked(KEY, { waitTime: 0 })
-  async pay(): Promise<string> {
-    return 'paid';
-  }
-
-  @Get('slow')
-  @FairLocked(KEY)
-  async slow(): Promise<string> {
-    return 'paid';
-  }
-
-  @Get('waiting')
-  async waiting(): Promise<number> {
-    return (await this.locks.inspect(KEY)).queueLength;
-  }
 
   @Get('by-id')
   @FairLocked('user:<0>')
@@ -81,6 +49,12 @@ export class UsersController {
   async payByMessage(): Promise<string> {
     return 'paid';
   }
+
+  @MessagePattern('by-id')
+  @FairLocked('user:<0.id>')
+  async byIdOfMessage(data: { id: string }): Promise<string> {
+    return data.id;
+  }
 }
 
 @Resolver()
@@ -104,6 +78,12 @@ export class UsersGateway implements OnGatewayDisconnect {
   @FairLocked(KEY)
   async slow(): Promise<unknown> {
     return { event: 'slow', data: 'paid' };
+  }
+
+  @FairLocked('user:<1.id>')
+  @SubscribeMessage('by-id')
+  async byId(_client: unknown, data: { id: string }): Promise<string> {
+    return data.id;
   }
 
   @FairLocked('presence')
