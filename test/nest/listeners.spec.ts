@@ -196,20 +196,18 @@ describe('a method that takes no lock itself stays as it was written, whoever ca
     types.flatMap(({ prototype }) =>
       Object.values(Object.getOwnPropertyDescriptors(prototype)).map(({ value }): unknown => value),
     );
-  const bootWith = (...others: Provider[]) =>
-    lockedModule({ controllers: [Routes], providers: [Listener, Gateway, ...others] });
-
-  test('in all classes without a lock', async () => {
-    const written = membersOf(Listener, Gateway, Routes);
-    const module = await bootWith();
-    expect(membersOf(Listener, Gateway, Routes)).toEqual(written);
-    await module.close();
-  });
-
-  test('and beside an interceptor that locks all handlers', async () => {
-    const written = [membersOf(Listener), Routes.prototype.constructor];
-    const module = await bootWith({ provide: APP_INTERCEPTOR, useClass: FairLockInterceptor.for('all') });
-    expect([membersOf(Listener), Routes.prototype.constructor]).toEqual(written);
+  test.each<[string, Type[], Provider[]]>([
+    ['in all classes without a lock', [Listener, Gateway, Routes], []],
+    [
+      'and beside an interceptor that locks all handlers',
+      [Listener],
+      [{ provide: APP_INTERCEPTOR, useClass: FairLockInterceptor.for('all') }],
+    ],
+  ])('%s', async (_, types, others) => {
+    const written = membersOf(...types);
+    const providers = [Listener, Gateway, ...others];
+    const module = await lockedModule({ controllers: [Routes], providers });
+    expect(membersOf(...types)).toEqual(written);
     await module.close();
   });
 });

@@ -29,15 +29,6 @@ class Transient {
   }
 }
 
-@Injectable()
-class A {
-  constructor(readonly transient: Transient) {}
-}
-@Injectable()
-class B {
-  constructor(readonly transient: Transient) {}
-}
-
 @Controller()
 class OrdersController {
   constructor(private readonly perRequest: PerRequest) {}
@@ -66,9 +57,8 @@ describe.each(PLATFORMS)('request-scoped providers and controllers on %s', (plat
 
 describe('transient providers', () => {
   test('are locked, each instance by the same lock', async () => {
-    const module = await lockedModule({ providers: [A, B, Transient] });
-    const first = module.get(A).transient;
-    const second = module.get(B).transient;
+    const module = await lockedModule({ providers: [Transient] });
+    const [first, second] = [await module.resolve(Transient), await module.resolve(Transient)];
     expect(first).not.toBe(second);
     const lock = await first.locks.acquire('order:1');
     const both = [first.pay('1'), second.pay('1')];

@@ -4,10 +4,10 @@ import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminu
 import { Test } from '@nestjs/testing';
 import { FairLockModule, FairLockService, getFairLockToken, LockConfigurationError } from 'nestjs-fair-lock';
 import { FairLockHealthIndicator, FairLockTerminusModule } from 'nestjs-fair-lock/terminus';
-import request from 'supertest';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, SOON } from '../support/waiting.js';
+import { ask, webApp } from './web-app.js';
 import { onNest12 } from './nest-version.js';
 
 @Controller('ready')
@@ -31,34 +31,34 @@ describe('the health indicator of nestjs-fair-lock/terminus', () => {
   // Terminus of Nest 11 knows no `degraded`: see test/consumer.
   onNest12('is up, degraded while no message arrives, and down while Redis is unreachable', async () => {
     const proxy = await TcpProxy.start(redisUrl());
-    const lock = { redis: proxy.url, keyPrefix: uniquePrefix(), commandTimeout: 1_000 };
-    const testing = await Test.createTestingModule({
-      imports: [FairLockModule.forRoot(lock), HealthModule],
-    }).compile();
-    const app = testing.createNestApplication({ logger: false });
-    await app.init();
-    const ask = async (): Promise<unknown[]> => {
-      const response = await request(app.getHttpServer() as never).get('/ready');
-      const { info, error, details } = response.body as Record<string, Record<string, { status: string }>>;
-      return [response.status, (details?.['locks'] ?? info?.['locks'] ?? error?.['locks'])?.status];
+    const lock = {
+      store: 'redis',
+      redis: proxy.url,
+      keyPrefix: uniquePrefix(),
+      commandTimeout: 1_000,
+    } as const;
+    const { app, url, locks } = await webApp('express', { imports: [HealthModule] }, lock);
+    const health = async (): Promise<unknown[]> => {
+      const { status, body } = await ask(`${url}/ready`);
+      return [status, (body as { details: Record<string, { status: string }> }).details['locks']?.status];
     };
     // Asked until it is so: on a busy machine one answer may take longer than a command's limit, and 'down' is right then.
     const reports = (status: number, state: string): Promise<void> =>
-      eventually(async () => isDeepStrictEqual(await ask(), [status, state]), SOON, `${status} ${state}`);
+      eventually(async () => isDeepStrictEqual(await health(), [status, state]), SOON, `${status} ${state}`);
     await reports(200, 'up');
 
     const heal = proxy.blackHole({ role: 'subscriber' });
     proxy.cut('subscriber');
-    await eventually(async () => !(await app.get(FairLockService).health()).listening, SOON, 'the break');
+    await eventually(async () => !(await locks.health()).listening, SOON, 'the break');
     await reports(200, 'degraded');
     heal();
 
     const away = proxy.acceptAndClose();
     proxy.cut();
-    await eventually(async () => !(await app.get(FairLockService).health()).reachable, SOON, 'the break');
+    await eventually(async () => !(await locks.health()).reachable, SOON, 'the break');
     await reports(503, 'down');
     away();
-    await eventually(async () => (await app.get(FairLockService).health()).listening, SOON, 'the way back');
+    await eventually(async () => (await locks.health()).listening, SOON, 'the way back');
     await app.close();
     await proxy.close();
   });
