@@ -1,7 +1,7 @@
-import { Cluster } from 'ioredis';
+import type { Cluster } from 'ioredis';
+import { RedisCluster } from '../support/cluster.js';
 import { eventually, SOON } from '../support/waiting.js';
 import { hostClock, type Peer } from './peer.js';
-import { RedisCluster } from './redis-cluster.js';
 import { describeWithRedisson } from './with-redisson.js';
 
 /** A wake-up takes a few ms. Without its message it takes a third of the lease: 20 s. */
@@ -15,9 +15,9 @@ describeWithRedisson('On a Cluster', LEASE, (interop) => {
   let node: Peer;
 
   beforeAll(async () => {
-    servers = await RedisCluster.start();
-    cluster = new Cluster([servers.url]);
-    const where = { redis: servers.url, kind: 'cluster' } as const;
+    servers = await RedisCluster.start(3, 0);
+    cluster = servers.client();
+    const where = { redis: servers.nodes[0]!.server.url, kind: 'cluster' } as const;
     [java, node] = [await interop.java(where), await interop.node(where)];
   });
   afterAll(async () => {

@@ -1,5 +1,5 @@
-import { hostClock, type Peer } from './peer.js';
-import { describeWithRedisson, type Interop } from './with-redisson.js';
+import { hostClock, type Peer, type Worker } from './peer.js';
+import { describeWithRedisson } from './with-redisson.js';
 import { eventually, pause, SOON } from '../support/waiting.js';
 
 const LEASE = 2_000;
@@ -15,22 +15,27 @@ const DIRECTIONS = [
 describeWithRedisson('Holders and waiters that die, give up or are forced out', LEASE, (interop) => {
   let sequence = 0;
   const nextLock = (): string => `lock-${(sequence += 1)}`;
-  const peer = (language: 'Java' | 'Node'): Promise<Peer> =>
+  let peers: Record<'Java' | 'Node', Peer>;
+  beforeAll(async () => {
+    peers = { Java: await interop.java(), Node: await interop.node() };
+  });
+  /** Of the peer that all tests share, for this test alone. */
+  const worker = (language: 'Java' | 'Node', name: string): Worker =>
+    peers[language].worker(`${name}-${sequence}`);
+  const doomed = (language: 'Java' | 'Node'): Promise<Peer> =>
     language === 'Java' ? interop.java() : interop.node();
-
-  afterEach(() => interop.killPeers());
 
   /** Left alone, a waiter of an old Redisson might sleep on at the end of a lease; a Node waiter behind it wakes it. */
   async function nodeBehind(lock: string): Promise<void> {
     if (!interop.waitersMayOversleep) return;
-    await interop.inLine((await interop.node()).worker('behind'), 'tryLock', lock, 60_000, 1_000);
+    await interop.inLine(worker('Node', 'behind'), 'tryLock', lock, 60_000, 1_000);
   }
 
   for (const [one, other] of DIRECTIONS) {
     test(`the watchdog of ${one} keeps a hold over three leases, while ${other} waits`, async () => {
       const lock = nextLock();
-      const holder = (await peer(one)).worker('holder');
-      const waiter = (await peer(other)).worker('waiter');
+      const holder = worker(one, 'holder');
+      const waiter = worker(other, 'waiter');
       await holder.does('lock', lock);
       const [id] = await interop.redis.hkeys(lock);
       await interop.inLine(waiter, 'lock', lock);
@@ -52,16 +57,14 @@ describeWithRedisson('Holders and waiters that die, give up or are forced out', 
 
     test(`${one} takes the lock of ${other} by force: the head of the line has it at once, and the holder learns it`, async () => {
       const lock = nextLock();
-      const forcer = await peer(one);
-      const forced = await peer(other);
-      const holder = forced.worker('holder');
+      const holder = worker(other, 'holder');
       await holder.does('lock', lock);
-      const first = forcer.worker('first');
-      const second = forced.worker('second');
+      const first = worker(one, 'first');
+      const second = worker(other, 'second');
       await interop.inLine(first, 'lock', lock);
       await interop.inLine(second, 'lock', lock);
       const at = hostClock();
-      expect(await forcer.worker('forcer').does('force', lock)).toMatchObject({ details: 'true' });
+      expect(await worker(one, 'forcer').does('force', lock)).toMatchObject({ details: 'true' });
       const granted = await first.next();
       expect(granted).toMatchObject({ event: 'granted' });
       expect(interop.took(at, granted.at)).toBeLessThan(SLACK);
@@ -76,13 +79,13 @@ describeWithRedisson('Holders and waiters that die, give up or are forced out', 
       await first.does('unlock', lock);
       expect(await second.next()).toMatchObject({ event: 'granted' });
       await second.does('unlock', lock);
-      expect(await forcer.worker('forcer').does('force', lock)).toMatchObject({ details: 'false' });
+      expect(await worker(one, 'forcer').does('force', lock)).toMatchObject({ details: 'false' });
     });
 
     test(`a holder in ${one} is killed: the waiter in ${other} has the lock when the lease has ended`, async () => {
       const lock = nextLock();
-      const dying = await peer(one);
-      const waiter = (await peer(other)).worker('waiter');
+      const dying = await doomed(one);
+      const waiter = worker(other, 'waiter');
       await dying.worker('holder').does('lock', lock);
       await interop.inLine(waiter, 'lock', lock);
       if (other === 'Java') await nodeBehind(lock);
@@ -98,9 +101,8 @@ describeWithRedisson('Holders and waiters that die, give up or are forced out', 
 
     test(`a waiter in ${one} is killed at the head: ${other} has the lock when the dead one's deadline has passed`, async () => {
       const lock = nextLock();
-      const dying = await peer(one);
-      const living = await peer(other);
-      const [holder, waiter] = [living.worker('holder'), living.worker('waiter')];
+      const dying = await doomed(one);
+      const [holder, waiter] = [worker(other, 'holder'), worker(other, 'waiter')];
       await holder.does('lock', lock);
       const dead = await interop.inLine(dying.worker('dead'), 'tryLock', lock, 1_500);
       await interop.inLine(waiter, 'lock', lock);
@@ -117,19 +119,18 @@ describeWithRedisson('Holders and waiters that die, give up or are forced out', 
 
     test(`tryLock with a wait and a lease: ${one} is refused in time, then has the lock, then ${other} has it at the end of the lease`, async () => {
       const lock = nextLock();
-      const trier = (await peer(one)).worker('trier');
-      const others = await peer(other);
-      const holder = others.worker('holder');
+      const trier = worker(one, 'trier');
+      const holder = worker(other, 'holder');
       await holder.does('lock', lock);
       const asked = hostClock();
       const refused = await trier.does('tryLock', lock, 300, 1_000);
       expect(refused).toMatchObject({ event: 'refused' });
       expect(refused.at - asked).toBeGreaterThanOrEqual(300);
       expect(interop.took(asked, refused.at)).toBeLessThan(300 + SLACK);
-      await outOfLine(interop, lock);
+      await eventually(async () => (await interop.queue(lock)).length === 0, SOON, 'the line to be empty');
 
       await interop.inLine(trier, 'tryLock', lock, 5_000, 1_000);
-      const next = others.worker('next');
+      const next = worker(other, 'next');
       await interop.inLine(next, 'tryLock', lock, 5_000, 1_000);
       if (other === 'Java') await nodeBehind(lock);
       const unlocked = hostClock();
@@ -145,7 +146,3 @@ describeWithRedisson('Holders and waiters that die, give up or are forced out', 
     });
   }
 });
-
-async function outOfLine(interop: Interop, lock: string): Promise<void> {
-  await eventually(async () => (await interop.queue(lock)).length === 0, SOON, 'the line to be empty');
-}
