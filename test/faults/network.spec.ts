@@ -18,6 +18,7 @@ describe('a network in trouble', () => {
   let scene: Scene;
   let holder: WorkerProcess;
   let other: WorkerProcess;
+  let accept: () => void;
   beforeAll(async () => {
     scene = await Scene.open();
     [holder, other] = await holderBehindProxy(scene);
@@ -87,33 +88,35 @@ describe('a network in trouble', () => {
   test.each([
     {
       what: 'connections are refused',
-      begin: async (): Promise<() => unknown> => {
-        await scene.proxy.refuse();
-        return () => scene.proxy.listen();
-      },
+      begin: () => scene.proxy.refuse(),
+      end: (): Promise<void> => scene.proxy.listen(),
     },
     {
       what: 'a front accepts them and then closes',
-      begin: async (): Promise<() => unknown> => scene.proxy.acceptAndClose(),
+      begin: () => void (accept = scene.proxy.acceptAndClose()),
+      end: () => accept(),
     },
-  ])('after a reset $what: an error and not a hang, lost before the lease is over', async ({ begin }) => {
-    const [first, next] = await holderAndLine('k', holder, other);
-    const { heal } = scene.lab.history.fault('cut', { victim: holder.name });
-    const from = stamp();
-    const end = await begin();
-    scene.proxy.cut();
-    const asked = holder.ask('free', { waitTime: 10_000 });
-    const refused = await asked.event('error', TIME_LIMIT);
-    expect(refused.code).toBe('STORE_UNAVAILABLE');
-    await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
-    await scene.expectWithin(from, await first.event('lost', TIME_LIMIT), LEASE - MARGIN);
-    await scene.expectWithin(from, await next!.granted(TIME_LIMIT), LEASE);
-    await end();
-    heal();
-    await next!.release();
-    await first.release();
-    expect(await scene.verdict()).toMatchObject({ grants: 2, lost: 1, errors: 1, excused: 0 });
-  });
+  ])(
+    'after a reset $what: an error and not a hang, lost before the lease is over',
+    async ({ begin, end }) => {
+      const [first, next] = await holderAndLine('k', holder, other);
+      const { heal } = scene.lab.history.fault('cut', { victim: holder.name });
+      const from = stamp();
+      await begin();
+      scene.proxy.cut();
+      const asked = holder.ask('free', { waitTime: 10_000 });
+      const refused = await asked.event('error', TIME_LIMIT);
+      expect(refused.code).toBe('STORE_UNAVAILABLE');
+      await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
+      await scene.expectWithin(from, await first.event('lost', TIME_LIMIT), LEASE - MARGIN);
+      await scene.expectWithin(from, await next!.granted(TIME_LIMIT), LEASE);
+      await end();
+      heal();
+      await next!.release();
+      await first.release();
+      expect(await scene.verdict()).toMatchObject({ grants: 2, lost: 1, errors: 1, excused: 0 });
+    },
+  );
 
   test.each(['client', 'server'] as const)(
     'a half-close towards the %s: found out, connected anew, nothing lost',
