@@ -8,13 +8,13 @@ import { stalledFor, stallsOf } from '../support/history/stalls.js';
 import { expectWithin } from '../support/bounds.js';
 import { eventually } from '../support/waiting.js';
 
-const PROCESSES = 20;
+const PROCESSES = 6;
 const WAITS = 500;
 /** For how long `query` collects answers, ms. */
 const WINDOW = 500;
-/** Twenty processes on two cores need a while to start and to stand in line. */
+/** Processes on two cores need a while to start and to stand in line. */
 const TIME_LIMIT = 90_000;
-/** 10,000 waiting requests leave the processes little time for heartbeats, which are not what is measured here. */
+/** So many waiting requests leave the processes little time for heartbeats, which are not what is measured here. */
 const TIMES = { lease: 60_000, livenessWindow: 60_000, commandTimeout: 30_000 };
 
 const LOAD = {
@@ -29,7 +29,7 @@ const LOAD = {
   nestedShare: 0,
 };
 
-describe('query over 20 processes with 500 waits each', () => {
+describe('query over 6 processes with 500 waits each', () => {
   let server: RedisServer;
   let lab: Lab;
   let clients: InProcessClients;
