@@ -8,6 +8,7 @@ import { Replicas } from '../support/replicas.js';
 import { Stopwatch, timeUntil } from '../support/stopwatch.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { deferred, eventually, pause, within } from '../support/waiting.js';
+import { inLine, refusal } from './requests.js';
 
 /** Long against what a busy machine takes away from a process; ms. */
 const TIMES = { lease: 10_000, livenessWindow: 6_000, commandTimeout: 2_000 };
@@ -20,27 +21,6 @@ const TIMEOUT = 1_500;
 const GENEROUS = 5_000;
 /** Far beyond all bounds. */
 const TIME_LIMIT = 30_000;
-
-/** The outcome of a request that is to fail. */
-async function refusal(request: Promise<unknown>): Promise<unknown> {
-  return await within(
-    request.then(
-      () => 'was granted',
-      (error: unknown) => error,
-    ),
-    TIME_LIMIT,
-    'the refusal',
-  );
-}
-
-/** In line, when this resolves; in an object, or awaiting would wait for the lock. */
-async function inLine(client: InProcessClient, key: string): Promise<{ granted: Promise<FairLock> }> {
-  const queued = deferred<number>();
-  const granted = client.service.acquire(key, { onQueued: queued.resolve });
-  granted.catch(() => undefined); // some are refused before the test looks
-  await within(queued.promise, TIME_LIMIT, 'the place in line');
-  return { granted };
-}
 
 describe('replicas: a grant counts only when they have it', () => {
   let servers: Replicas;

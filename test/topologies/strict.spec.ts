@@ -1,40 +1,19 @@
 import { once } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
 import { type FairLockError, LockConfigurationError } from '../../lib/core/errors/errors.js';
-import type { FairLock } from '../../lib/core/holds/fair-lock.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import type { RedisLockStoreOptions } from '../../lib/stores/redis/store-options.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { Replicas } from '../support/replicas.js';
-import { deferred, eventually, pause, within } from '../support/waiting.js';
+import { eventually, pause, within } from '../support/waiting.js';
+import { inLine, refusal } from './requests.js';
 
 /** Short, since many tests wait for a whole lease; ms. */
 const TIMES = { lease: 3_000, livenessWindow: 2_000, commandTimeout: 1_000 };
 const MAX_LEASE = 3_500;
 /** Far beyond all bounds. */
 const TIME_LIMIT = 30_000;
-const DOES_NOT_MATTER = { waitTime: TIME_LIMIT };
-
-async function refusal(request: Promise<unknown>): Promise<unknown> {
-  return await within(
-    request.then(
-      () => 'was granted',
-      (error: unknown) => error,
-    ),
-    TIME_LIMIT,
-    'the refusal',
-  );
-}
-
-/** In line, when this resolves; in an object, or awaiting would wait for the lock. */
-async function inLine(client: InProcessClient, key: string): Promise<{ granted: Promise<FairLock> }> {
-  const queued = deferred<number>();
-  const granted = client.service.acquire(key, { ...DOES_NOT_MATTER, onQueued: queued.resolve });
-  granted.catch(() => undefined); // some are refused before the test looks
-  await within(queued.promise, TIME_LIMIT, 'the place in line');
-  return { granted };
-}
 
 describe('strict mode', () => {
   let prefix: string;
@@ -64,7 +43,7 @@ describe('strict mode', () => {
     const all = [];
     for (let i = 0; i < many; i += 1) all.push(await clients.start(redis));
     const [first] = all;
-    await (await first?.service.acquire('first start', DOES_NOT_MATTER))?.release();
+    await (await first?.service.acquire('first start'))?.release();
     return all;
   };
 
@@ -142,7 +121,7 @@ describe('strict mode', () => {
         // A heartbeat may find the data gone before this process reads the answer.
         const flushed = performance.now();
         await admin.flushall();
-        const next = await other.service.acquire('k', DOES_NOT_MATTER);
+        const next = await other.service.acquire('k');
         expect(performance.now() - flushed).toBeGreaterThan(MAX_LEASE - 1);
         expect(lock.state).toBe('lost');
         expect(next.token).toBeGreaterThan(lock.token ?? NaN);
@@ -169,7 +148,7 @@ describe('strict mode', () => {
       test('of clients with different maxLease the longest counts', async () => {
         const longer = await strict({ maxLease: 2 * MAX_LEASE }).start(server.url);
         expect(await admin.hget(marker(), 'lease')).toBe(String(2 * MAX_LEASE));
-        await (await longer.service.acquire('k', DOES_NOT_MATTER)).release();
+        await (await longer.service.acquire('k')).release();
         await strict().start(server.url);
         expect(await admin.hget(marker(), 'lease')).toBe(String(2 * MAX_LEASE));
       });
@@ -188,7 +167,7 @@ describe('strict mode', () => {
         const served: number[] = [];
         await Promise.all(
           [0, 1, 2].map(async (index) => {
-            const lock = await first.service.acquire('k', DOES_NOT_MATTER);
+            const lock = await first.service.acquire('k');
             expect(performance.now() - started).toBeGreaterThan(MAX_LEASE - TIMES.commandTimeout);
             served.push(index);
             await lock.release();
@@ -223,7 +202,7 @@ describe('strict mode', () => {
         expect((error as FairLockError).details).toMatch(/permit INFO/);
         expect(client.warnings.join()).toMatch(/permit INFO/);
         const locks = async ({ service }: InProcessClient): Promise<boolean> => {
-          const request = service.acquire('k', DOES_NOT_MATTER).then((lock) => lock.release());
+          const request = service.acquire('k').then((lock) => lock.release());
           return (await refusal(request)) === 'was granted';
         };
         await admin.call('ACL', 'SETUSER', 'locker', '+info');
@@ -276,10 +255,10 @@ describe('strict mode', () => {
       await servers.freeze(servers.primary);
       servers.lead(replica);
       const other = await strict().start(servers.source);
-      const granted = other.service.acquire('k', DOES_NOT_MATTER);
+      const granted = other.service.acquire('k');
       const late = await strict().start(servers.source);
       expect(late.warnings.join()).toMatch(/grants nothing for the next/);
-      const next = await Promise.race([granted, late.service.acquire('any', DOES_NOT_MATTER)]);
+      const next = await Promise.race([granted, late.service.acquire('any')]);
       expect(performance.now()).toBeGreaterThan(lostAt);
       expect(lock.state).toBe('lost');
       await next.release();
@@ -297,7 +276,7 @@ describe('strict mode', () => {
         return client;
       });
       // A replica refuses it.
-      expect(await refusal(early.service.acquire('k', DOES_NOT_MATTER))).toMatchObject({
+      expect(await refusal(early.service.acquire('k'))).toMatchObject({
         code: 'STORE_UNAVAILABLE',
       });
       // The client leaves a server that refuses writes, at most once in a command deadline; until then the connection stays.
@@ -312,7 +291,7 @@ describe('strict mode', () => {
       await servers.promote(replica);
       const promoted = performance.now();
       const lock = await holder.service.acquire('k');
-      const next = await early.service.acquire('k', DOES_NOT_MATTER);
+      const next = await early.service.acquire('k');
       expect(performance.now() - promoted).toBeGreaterThan(MAX_LEASE - 1);
       expect(closed).toEqual([]);
       await next.release();
@@ -331,7 +310,7 @@ describe('strict mode', () => {
       await servers.promote(primary);
       const promoted = performance.now();
       const other = await strict().start(primary.url);
-      const next = await other.service.acquire('k', DOES_NOT_MATTER);
+      const next = await other.service.acquire('k');
       expect(performance.now() - promoted).toBeGreaterThan(MAX_LEASE - 1);
       expect(lock.state).toBe('lost');
       await next.release();
@@ -366,7 +345,7 @@ describe('strict mode', () => {
       await servers.promote(replica);
       servers.lead(replica);
       const other = await strict().start(servers.source);
-      const next = await other.service.acquire('k', DOES_NOT_MATTER);
+      const next = await other.service.acquire('k');
       expect(performance.now()).toBeGreaterThan(lostAt);
       expect(lock.state).toBe('lost');
       expect(await refusal(holder.service.acquire('other'))).toMatchObject({ code: 'NOT_REPLICATED' });
