@@ -1,9 +1,11 @@
-import { type IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { jest } from '@jest/globals';
 import {
   Body,
   type CanActivate,
+  ConflictException,
   Controller,
   Get,
   HttpCode,
@@ -18,6 +20,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { FairLocked, FairLockModule, FairLockService, getFairLockToken } from 'nestjs-fair-lock';
 import { deferred, eventually, within, SOON } from '../support/waiting.js';
 import {
+  type Answer,
   ask,
   held,
   leavingClient,
@@ -32,6 +35,13 @@ import {
 
 let gate = deferred();
 const log: string[] = [];
+
+@Injectable()
+class Never implements CanActivate {
+  canActivate(): boolean {
+    return false;
+  }
+}
 
 @Injectable()
 class SlowGuard implements CanActivate {
@@ -95,6 +105,12 @@ class OrdersController {
     return id;
   }
 
+  @Get('conflict')
+  @FairLocked()
+  async conflict(): Promise<never> {
+    throw new ConflictException('its own');
+  }
+
   @Get('busy')
   @FairLocked('busy', { waitTime: 0 })
   async busy(): Promise<string> {
@@ -107,9 +123,16 @@ class OrdersController {
     return 'done';
   }
 
+  @Get('guarded')
+  @UseGuards(Never)
+  @FairLocked('guarded')
+  async guarded(): Promise<string> {
+    return 'done';
+  }
+
   @Get('charge')
   async charge(): Promise<void> {
-    await this.locks.withLock('free', () => log.push('begun'));
+    await this.locks.withLock('free', () => log.push('charging'));
     await gate.promise;
     await this.locks.withLock('free', () => log.push('charged'));
     await this.book();
@@ -152,7 +175,7 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
   const get = (path: string) => ask(`${web.url}/orders/${path}`);
 
   beforeAll(async () => {
-    web = await webApp(platform, { controllers: [OrdersController], providers: [Deepest, Middle] });
+    web = await webApp(platform, { controllers: [OrdersController], providers: [Deepest, Middle, Never] });
   });
   afterAll(() => web.app.close());
   beforeEach(() => {
@@ -173,10 +196,36 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     expect(answer.body).toEqual({ key: 'order:a', token: expect.any(Number) as number });
   });
 
+  test('serves requests in the order of their coming', async () => {
+    const answers: Promise<Answer>[] = [];
+    for (const [ahead, by] of ['a', 'b', 'c'].entries()) {
+      answers.push(get(`slow/1?by=${by}`));
+      if (ahead === 0) await held(web.locks, 'order:1');
+      else await waiting(web.locks, 'order:1', ahead);
+    }
+    gate.resolve();
+    expect((await Promise.all(answers)).map((answer) => answer.status)).toEqual([200, 200, 200]);
+    expect(log).toEqual(['a in', 'a out', 'b in', 'b out', 'c in', 'c out']);
+  });
+
+  test('still answers with its own errors', async () => {
+    const answer = await get('conflict');
+    expect([answer.status, answer.body]).toEqual([
+      409,
+      { statusCode: 409, message: 'its own', error: 'Conflict' },
+    ]);
+    expect(await web.locks.isLocked('OrdersController.conflict')).toBe(false);
+  });
+
   test('answers 423 when waitTime has elapsed and 503 when the line is full, without any filter', async () => {
     await using _lock = await web.locks.acquire('busy');
     expect((await get('busy')).status).toBe(423);
     expect((await get('full')).status).toBe(503);
+  });
+
+  test('is guarded before it locks', async () => {
+    await using _lock = await web.locks.acquire('guarded');
+    expect((await get('guarded')).status).toBe(403);
   });
 
   test('whose client disconnects in line leaves the line', async () => {
@@ -206,21 +255,36 @@ describe.each(PLATFORMS)('an HTTP controller on %s', (platform) => {
     expect(log).toEqual([]);
   });
 
-  test.each([
-    ['between two sections is still granted a free lock, but', 'charge', ['begun', 'charged', 'ABORTED']],
-    ['in a guard', 'guarded-slowly', ['begun', 'ABORTED']],
-    ['in an earlier section', 'charge-inside', ['begun', 'ABORTED']],
-  ])('whose client leaves %s does not join the next line', async (_, path, seen) => {
-    await using _lock = await web.locks.acquire('busy');
+  test('whose client has gone is still granted a free lock, but does not join a line', async () => {
+    const lock = await web.locks.acquire('busy');
     const gone = noticed(web.app);
-    const client = leavingClient(`${web.url}/orders/${path}`);
-    await eventually(() => log.includes('begun'), SOON, 'the request to begin');
+    const client = leavingClient(`${web.url}/orders/charge`);
+    await eventually(() => log.includes('charging'), SOON, 'the handler to begin');
     client.leave();
     await gone;
     gate.resolve();
-    await eventually(() => log.includes('ABORTED'), SOON, 'the request to end');
+    await eventually(() => log.includes('ABORTED'), SOON, 'the handler to end');
     expect((await web.locks.inspect('busy')).queueLength).toBe(0);
-    expect(log).toEqual(seen);
+    await lock.release();
+    expect(log).toEqual(['charging', 'charged', 'ABORTED']);
+  });
+
+  test('whose client leaves in a guard, or in an earlier section, does not join the next line', async () => {
+    for (const path of ['guarded-slowly', 'charge-inside']) {
+      log.length = 0;
+      gate = deferred();
+      const lock = await web.locks.acquire('busy');
+      const gone = noticed(web.app);
+      const client = leavingClient(`${web.url}/orders/${path}`);
+      await eventually(() => log.includes('begun'), SOON, 'the request to begin');
+      client.leave();
+      await gone;
+      gate.resolve();
+      await eventually(() => log.includes('ABORTED'), SOON, 'the request to end');
+      expect((await web.locks.inspect('busy')).queueLength).toBe(0);
+      await lock.release();
+      expect(log).toEqual(['begun', 'ABORTED']);
+    }
   });
 
   test('leaves the line with its client also while an earlier answer of the connection is under way', async () => {
@@ -286,10 +350,31 @@ describe.each(PLATFORMS)(
   },
 );
 
+describe.each(PLATFORMS)('a request on %s that waits for no lock', (platform) => {
+  test('has no listener on its response', async () => {
+    const providers = [Deepest, Middle, Never];
+    const listeners = async (requestScope: boolean): Promise<number> => {
+      gate = deferred();
+      log.length = 0;
+      const web = await webApp(platform, { controllers: [OrdersController], providers }, { requestScope });
+      const begun = once(web.app.getHttpServer() as Server, 'request');
+      const answered = ask(`${web.url}/orders/charge`);
+      const [, response] = (await begun) as [unknown, ServerResponse];
+      await eventually(() => log.includes('charging'), SOON, 'the handler to begin');
+      const count = response.listenerCount('close');
+      gate.resolve();
+      await answered;
+      await web.app.close();
+      return count;
+    };
+    expect(await listeners(true)).toBe(await listeners(false));
+  });
+});
+
 test('a request of HTTP/2 whose client cancels it in a guard does not join a line, and one in line leaves it', async () => {
   gate = deferred();
   log.length = 0;
-  const module = await lockedModule({ controllers: [OrdersController], providers: [Deepest, Middle] });
+  const module = await lockedModule({ controllers: [OrdersController], providers: [Deepest, Middle, Never] });
   const app = module.createNestApplication<NestFastifyApplication>(
     new FastifyAdapter({ http2: true }) as never,
     {

@@ -114,4 +114,17 @@ describe('a TCP message handler', () => {
     });
     await expect(service.send('until response')).rejects.toMatchObject({ code: 'CONFIGURATION' });
   });
+
+  test('waits in the order of the messages', async () => {
+    const lock = await locks.acquire('order:9');
+    const order: string[] = [];
+    const all = ['above', 'below', 'above'].map(async (pattern, index) => {
+      await service.send(pattern, { id: '9' });
+      order.push(`${pattern} ${index}`);
+    });
+    await waiting(locks, 'order:9', 3);
+    await lock.release();
+    await Promise.all(all);
+    expect(order).toEqual(['above 0', 'below 1', 'above 2']);
+  });
 });
