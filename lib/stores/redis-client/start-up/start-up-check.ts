@@ -63,7 +63,7 @@ function aboutSilence({ connectError, client }: CommandConnection, limit: number
   const refused = refusedCredentials(connectError);
   const waiting =
     client.status === 'connect' && 'it accepts connections: it is loading its data, or is stopped';
-  // Between two attempts that are refused, the client connects, too.
+  // Between two attempts that are rejected, the client connects, too.
   const trouble = refused ? undefined : waiting || networkTrouble(connectError);
   const [what, advice] = refused
     ? ['Redis rejects the credentials of the client (NOAUTH, WRONGPASS)', 'Check user name and password']
