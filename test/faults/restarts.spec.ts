@@ -20,24 +20,18 @@ type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
 const BACKOFF = 180;
 /** The longest pause between two attempts to connect, with its jitter. */
 const LONGEST_BACKOFF = 1_200;
-/** For so long after its grant nobody else gets a lock that is kept, ms: the server is back long before. */
-const KEEP = 5_000;
 /** So long a grant may have been on its way when its holder learns of it, on a busy machine, ms. */
 const GRANT_AGE = 150;
 
 describe('Redis is killed and restarted with an append-only file', () => {
   let scene: Scene;
-  let workers: Four;
-  let unaware: WorkerProcess;
-  beforeAll(async () => {
+  beforeEach(async () => {
     scene = await Scene.open({ config: { appendonly: 'yes', appendfsync: 'always' } });
-    workers = (await scene.workers(4)) as Four;
-    [unaware] = (await scene.behindProxy(1)) as [WorkerProcess];
   });
-  afterAll(() => scene.close());
+  afterEach(() => scene.close());
 
   test('the same holder goes on, and the line is kept', async () => {
-    const [holder, ...others] = workers;
+    const [holder, ...others] = (await scene.workers(4)) as Four;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
     const { heal } = scene.lab.history.fault('serverAway');
     await scene.server.restart();
@@ -52,11 +46,12 @@ describe('Redis is killed and restarted with an append-only file', () => {
     const [next] = line as [(typeof line)[0]];
     await scene.expectWithin(released, await next.granted(), 0);
     expect(await served).toEqual(names);
-    expect(await scene.verdict()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
   });
 
   test('a release while it is down is made good when it is back: one that can be reached is served, and all the others in order', async () => {
-    const [holder, ...others] = workers;
+    const [holder, ...others] = (await scene.workers(4)) as Four;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
     const { heal } = scene.lab.history.fault('serverAway');
     await scene.server.kill();
@@ -66,11 +61,17 @@ describe('Redis is killed and restarted with an append-only file', () => {
     await scene.server.restart();
     const back = stamp();
     await servedInOrderBehindTheFirst(line, back, LONGEST_BACKOFF, heal);
-    expect(await scene.verdict()).toMatchObject({ grants: 4, lost: 0, errors: 0 });
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0 });
   });
 
   test('away for longer than a liveness window, with the message of a grant lost: the first to come back may be served first, and all the others in order', async () => {
-    const [holder, other, newcomer] = workers;
+    const [holder, other, newcomer] = (await scene.workers(3)) as [
+      WorkerProcess,
+      WorkerProcess,
+      WorkerProcess,
+    ];
+    const [unaware] = (await scene.behindProxy(1)) as [WorkerProcess];
     const [first, next, behind] = await holderAndLine('k', holder, unaware, other);
     const deaf = scene.proxy.dropMessages();
     await first.release();
@@ -86,11 +87,53 @@ describe('Redis is killed and restarted with an append-only file', () => {
     await scene.proxy.listen();
     const back = stamp();
     await servedInOrderBehindTheFirst([next!, behind!, last], back, LONGEST_BACKOFF, heal);
-    expect(await scene.verdict()).toMatchObject({ grants: 4, lost: 0, errors: 0 });
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0 });
   });
 
-  test('a lock that its last hold keeps stays kept until its time, then the line is served in order', async () => {
-    const [holder, ...others] = workers;
+  test('a head of the line that did not come back is passed over after one liveness window', async () => {
+    const [holder, head, ...others] = (await scene.workers(4)) as Four;
+    const [first, , ...line] = await holderAndLine('k', holder, head, ...others);
+    const { heal } = scene.lab.history.fault('serverAway');
+    await scene.server.kill();
+    await head.kill();
+    await scene.server.restart();
+    const back = stamp();
+    void first.release();
+    await servedInOrderBehindTheFirst(line, back, BACKOFF + WINDOW, heal);
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 3, lost: 0, errors: 0 });
+  });
+
+  /** Whose subscription stands first may be served first. All keep their places: the rest is served in order when all are back. */
+  const servedInOrderBehindTheFirst = async (
+    line: readonly RemoteRequest[],
+    back: number,
+    bound: number,
+    heal: () => void,
+  ): Promise<void> => {
+    const next = await Promise.race(line.map((request) => request.granted(TIME_LIMIT)));
+    await scene.expectWithin(back, next, bound);
+    await scene.subscribed(line.length + 1);
+    heal();
+    await pause(HEARTBEAT);
+    const inFront = line.filter(({ name }) => name === next.request);
+    const behind = line.filter(({ name }) => name !== next.request);
+    expect(await serve([...inFront, ...behind])).toEqual([...inFront, ...behind].map(({ name }) => name));
+  };
+});
+
+describe('a lock that its last hold keeps, while Redis is killed and restarted with an append-only file', () => {
+  /** For so long after its grant nobody else gets the lock, ms: the server is back long before. */
+  const KEEP = 5_000;
+  let scene: Scene;
+  beforeEach(async () => {
+    scene = await Scene.open({ config: { appendonly: 'yes', appendfsync: 'always' } });
+  });
+  afterEach(() => scene.close());
+
+  test('stays kept until its time, then the line is served in order', async () => {
+    const [holder, ...others] = (await scene.workers(4)) as Four;
     const first = holder.ask('k', { holdAtLeast: KEEP });
     const { at } = await first.granted();
     const line = [];
@@ -110,48 +153,17 @@ describe('Redis is killed and restarted with an append-only file', () => {
     expect(next.at - at).toBeGreaterThan((KEEP - GRANT_AGE) * NS_PER_MS);
     await scene.expectWithin(at, next, KEEP + LONGEST_BACKOFF);
     expect(await served).toEqual(names);
-    expect(await scene.verdict()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
   });
-
-  test('a head of the line that did not come back is passed over after one liveness window', async () => {
-    const [holder, head, ...others] = workers;
-    const [first, , ...line] = await holderAndLine('k', holder, head, ...others);
-    const { heal } = scene.lab.history.fault('serverAway');
-    await scene.server.kill();
-    await head.kill();
-    await scene.server.restart();
-    const back = stamp();
-    void first.release();
-    await servedInOrderBehindTheFirst(line, back, BACKOFF + WINDOW, heal);
-    expect(await scene.verdict()).toMatchObject({ grants: 3, lost: 0, errors: 0 });
-  });
-
-  /** Whose subscription stands first may be served first. All keep their places: the rest is served in order when all are back. */
-  const servedInOrderBehindTheFirst = async (
-    line: readonly RemoteRequest[],
-    back: number,
-    bound: number,
-    heal: () => void,
-  ): Promise<void> => {
-    const next = await Promise.race(line.map((request) => request.granted(TIME_LIMIT)));
-    await scene.expectWithin(back, next, bound);
-    await scene.subscribed(scene.lab.running);
-    heal();
-    await pause(HEARTBEAT);
-    const inFront = line.filter(({ name }) => name === next.request);
-    const behind = line.filter(({ name }) => name !== next.request);
-    expect(await serve([...inFront, ...behind])).toEqual([...inFront, ...behind].map(({ name }) => name));
-  };
 });
 
 describe('Redis loses its data', () => {
   let scene: Scene;
-  let workers: Four;
-  beforeAll(async () => {
+  beforeEach(async () => {
     scene = await Scene.open();
-    workers = (await scene.workers(4)) as Four;
   });
-  afterAll(() => scene.close());
+  afterEach(() => scene.close());
 
   test.each([
     {
@@ -163,7 +175,7 @@ describe('Redis loses its data', () => {
   ])(
     '$how: the holder learns it, tokens rise, waiters re-enter in the order of their tickets',
     async ({ lose, reconnect }) => {
-      const [holder, ...others] = workers;
+      const [holder, ...others] = (await scene.workers(4)) as Four;
       const [first, ...line] = await holderAndLine('k', holder, ...others);
       const { token } = await first.granted();
       const { fault, heal } = scene.lab.history.fault('dataLost');
@@ -184,8 +196,9 @@ describe('Redis loses its data', () => {
       const served = await serve([...inFront, ...behind]);
       expect(served.slice(1)).toEqual(behind.map(({ name }) => name));
       void first.release();
+      await scene.lab.closeWorkers();
       expect(fault.until).toBeLessThan(Infinity);
-      expect(await scene.verdict()).toMatchObject({ grants: 4, lost: 1, errors: 0 });
+      expect(scene.lab.verify()).toMatchObject({ grants: 4, lost: 1, errors: 0 });
     },
   );
 });
