@@ -2,7 +2,7 @@ const MANY = 10_000;
 const FEW = 100;
 /** The longest period after which any of them renews its locks (redis-semaphore: 0.8 × 30 s). */
 const PERIOD = 24_000;
-/** Who renews nothing is as idle in a shorter time. */
+/** For a subject that renews nothing: a longer time would show no more. */
 const WITHOUT_RENEWING = 3_000;
 
 /** @type {import('./index.mjs').Scenario} */
