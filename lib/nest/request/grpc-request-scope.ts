@@ -33,11 +33,12 @@ const interceptors = new ListOfClass(UseInterceptors(scope));
 /** Prepares all controllers with gRPC handlers. A global interceptor would cost every HTTP request. */
 export async function prepareGrpcControllers(modules: ModulesContainer): Promise<void> {
   const isGrpcHandler = await grpcHandlerCheck();
+  const scanner = new MetadataScanner();
   for (const { controllers } of modules.values()) {
     for (const { metatype } of controllers.values()) {
       if (typeof metatype !== 'function') continue;
       const prototype = metatype.prototype as Record<string, object>;
-      const names = new MetadataScanner().getAllMethodNames(prototype);
+      const names = scanner.getAllMethodNames(prototype);
       if (names.some((name) => isGrpcHandler(prototype[name]!))) interceptors.prepend(metatype, scope);
     }
   }

@@ -60,14 +60,15 @@ export async function reportOnServer(
 }
 
 function aboutSilence({ connectError, client }: CommandConnection, limit: number): string {
-  const refused = refusedCredentials(connectError);
-  const waiting =
-    client.status === 'connect' && 'it accepts connections: it is loading its data, or is stopped';
-  // Between two attempts that are rejected, the client connects, too.
-  const trouble = refused ? undefined : waiting || networkTrouble(connectError);
-  const [what, advice] = refused
-    ? ['Redis rejects the credentials of the client (NOAUTH, WRONGPASS)', 'Check user name and password']
-    : [`Redis did not respond within ${limit} ms`, 'Check the address and the network'];
+  const waiting = 'it accepts connections: it is loading its data, or is stopped';
+  const [what, advice, trouble] = refusedCredentials(connectError)
+    ? // Between two attempts that are rejected, the client connects, too: no reason to say that the server is loading.
+      ['Redis rejects the credentials of the client (NOAUTH, WRONGPASS)', 'Check user name and password']
+    : [
+        `Redis did not respond within ${limit} ms`,
+        'Check the address and the network',
+        client.status === 'connect' ? waiting : networkTrouble(connectError),
+      ];
   return (
     `${what} at startup${trouble ? ` (${trouble})` : ''}. The application will start, but lock requests fail with STORE_UNAVAILABLE until ` +
     `Redis is reachable. ${advice}.`
