@@ -1,3 +1,7 @@
+// A test runs the Lua and the page as they are now.
+import './tools/embed-lua.mjs';
+import './tools/embed-page.mjs';
+
 /** Jest is run as native ESM (`npm run jest`); swc does not type-check, `tsc --noEmit` does. */
 const ioredis5 = process.env.IOREDIS === '5';
 

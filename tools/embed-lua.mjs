@@ -1,5 +1,5 @@
 /**
- * Embeds `lib/stores/<store>/scripts/*.lua` into `lib/stores/<store>/scripts/scripts.generated.ts`, which is committed.
+ * Writes `lib/stores/<store>/scripts/*.lua` into `lib/stores/<store>/scripts/scripts.generated.ts`, as a side effect of its import.
  * A string survives every bundler and module format; a file beside the code does not. No package knows the includes and the headers.
  *
  * A script begins with its contract, a comment whose KEYS section numbers the keys:
@@ -13,10 +13,11 @@
  *
  * `--- include: name`, at the start of a line, puts `scripts/includes/name.lua` there, once; includes may include. The text of an
  * include is generated once, as constants that the scripts join.
- * `KEYS  none` declares a script without keys. `--check` writes nothing and fails where a file is out of date.
+ * `KEYS  none` declares a script without keys.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { writeGenerated } from './generated.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
 const STORES = join(ROOT, 'lib', 'stores');
@@ -139,30 +140,11 @@ function show(path) {
   return relative(ROOT, path);
 }
 
-function main() {
-  const check = process.argv.includes('--check');
-  const stores = existsSync(STORES) ? readdirSync(STORES, { withFileTypes: true }) : [];
-  for (const store of stores.filter((entry) => entry.isDirectory())) {
-    const folder = join(STORES, store.name, 'scripts');
-    const target = join(STORES, store.name, 'scripts', 'scripts.generated.ts');
-    const scripts = luaFilesOf(folder);
-    if (scripts.length === 0) continue;
-    const files = scripts.map((script) => join(folder, script));
-
-    const head = '// Made from scripts/*.lua by `npm run lua`. Do not edit.';
-    const text = `${[head, constants(files), ...files.map(embed)].filter((part) => part !== '').join('\n\n')}\n`;
-    const upToDate = existsSync(target) && readFileSync(target, 'utf8') === text;
-    if (upToDate) continue;
-    if (check)
-      throw new Error(`${show(target)} does not match its Lua files: run "npm run lua" and commit it.`);
-    writeFileSync(target, text);
-    console.log(`${show(target)}: ${scripts.length} scripts`);
-  }
-}
-
-try {
-  main();
-} catch (error) {
-  console.error(error.message);
-  process.exitCode = 1;
+for (const store of readdirSync(STORES)) {
+  const folder = join(STORES, store, 'scripts');
+  const files = luaFilesOf(folder).map((script) => join(folder, script));
+  if (files.length === 0) continue;
+  const head = '// Made from scripts/*.lua by tools/embed-lua.mjs.';
+  const text = `${[head, constants(files), ...files.map(embed)].filter((part) => part !== '').join('\n\n')}\n`;
+  writeGenerated(join(folder, 'scripts.generated.ts'), text);
 }

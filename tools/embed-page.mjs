@@ -1,9 +1,10 @@
 /**
- * Writes the files of the board's page into a TypeScript file, so that they are found in both module formats and by
- * bundlers: plugins that inline files work for one bundler each, and not under jest. `--check` only compares.
+ * Writes the files of the board's page into a TypeScript file, as a side effect of its import. Both module formats and all bundlers
+ * find it there: plugins that inline files work for one bundler each, and not under jest.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
+import { writeGenerated } from './generated.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
 const PAGE = join(ROOT, 'lib', 'board', 'page');
@@ -20,20 +21,19 @@ const texts = files.map((file) => {
   return extname(file) === '.css' ? text.replace(/ ?([{};,:])\s/g, '$1').replaceAll(';}', '}') : text;
 });
 const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-if (bytes > MOST_BYTES) fail(`The page of the board has ${bytes} bytes; at most ${MOST_BYTES} are allowed.`);
+if (bytes > MOST_BYTES)
+  throw new Error(`The page of the board has ${bytes} bytes; at most ${MOST_BYTES} are allowed.`);
 
 const entries = files.map((file, index) => {
   const type = `${TYPES[extname(file)]}; charset=utf-8`;
   return `  ${JSON.stringify(file)}: { type: ${JSON.stringify(type)}, text: ${JSON.stringify(texts[index])} },\n`;
 });
 const code =
-  '// Made by tools/embed-page.mjs from lib/board/page. Do not edit.\n' +
+  '// Made by tools/embed-page.mjs from lib/board/page.\n' +
   'export type PageFile = { readonly type: string; readonly text: string };\n\n' +
   `export const page: Readonly<Record<string, PageFile>> = {\n${entries.join('')}};\n`;
 
-if (!process.argv.includes('--check')) writeFileSync(TARGET, code);
-else if (readFileSync(TARGET, 'utf8') !== code)
-  fail('lib/board/page.generated.ts is not what lib/board/page says. Run: node tools/embed-page.mjs');
+writeGenerated(TARGET, code);
 
 /** Comments that have lines of their own, and indentation, are a tenth of what is packed of the page. */
 function withoutRemarks(text) {
@@ -41,9 +41,4 @@ function withoutRemarks(text) {
     .replace(/^ +/gm, '')
     .replace(/^\/\*[\s\S]*?\*\/\n/gm, '')
     .replace(/^\/\/.*\n/gm, '');
-}
-
-function fail(message) {
-  console.error(message);
-  process.exit(1);
 }

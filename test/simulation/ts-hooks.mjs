@@ -2,6 +2,8 @@
 import { transformFile } from '@swc/core';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import '../../tools/embed-lua.mjs';
+import '../../tools/embed-page.mjs';
 
 export async function resolve(specifier, context, next) {
   if (specifier.startsWith('.') && specifier.endsWith('.js') && context.parentURL?.endsWith('.ts')) {
