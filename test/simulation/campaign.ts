@@ -3,23 +3,33 @@ import { drawPlan, type Plan, type PlanLimits } from './scenario/plan.js';
 import { Simulation, type Outcome } from './scenario/simulation.js';
 import { ClientLoader, type LoadedClient } from './world/load-client.js';
 
-const MOST_CLIENTS = 4;
 /** A campaign ends with so many failing seeds. */
 const MOST_FAILURES = 5;
 
 /** The code under test, as it is shipped and with small limits. */
 export class Subject {
-  private readonly slots = load(false);
-  private readonly smallSlots = load(true);
+  private readonly slots = new Slots(false);
+  private readonly smallSlots = new Slots(true);
 
   play(plan: Plan, traced = false): Promise<Outcome> {
-    return new Simulation(plan, plan.smallLimits ? this.smallSlots : this.slots, traced).run();
+    const slots = plan.smallLimits ? this.smallSlots : this.slots;
+    return new Simulation(plan, slots.upTo(plan.clients.length), traced).run();
   }
 }
 
-function load(small: boolean): LoadedClient[] {
-  const loader = new ClientLoader(small);
-  return Array.from({ length: MOST_CLIENTS }, () => loader.load());
+/** Copies of the code, one for each client; made when a plan first has so many. */
+class Slots {
+  private readonly loader: ClientLoader;
+  private readonly loaded: LoadedClient[] = [];
+
+  constructor(small: boolean) {
+    this.loader = new ClientLoader(small);
+  }
+
+  upTo(count: number): readonly LoadedClient[] {
+    while (this.loaded.length < count) this.loaded.push(this.loader.load());
+    return this.loaded;
+  }
 }
 
 /** A seed that failed, and what it broke first. */

@@ -4,6 +4,7 @@ import type { Ran } from '../mini-redis/mini-redis.js';
 import { RedisError } from '../mini-redis/reply.js';
 import type { Plan, PlannedRequest } from '../scenario/plan.js';
 import type { ClientListener, SimClient } from '../scenario/sim-client.js';
+import { ScriptBudget } from './script-budget.js';
 import type { SimServer } from '../world/sim-server.js';
 import type { World } from '../world/world.js';
 import { CommandBudget } from './command-budget.js';
@@ -24,6 +25,7 @@ export class Checker implements ClientListener {
   readonly excuses: Excuses;
   readonly findings: Findings;
   readonly commands: CommandBudget;
+  private readonly prices: ScriptBudget;
   private readonly line: Line;
   private readonly locks = new Map<string, LockState>();
   private readonly records = new Map<string, RequestRecord>();
@@ -39,6 +41,7 @@ export class Checker implements ClientListener {
     this.excuses = new Excuses(plan);
     this.findings = new Findings(world, this.excuses.isStrained);
     this.commands = new CommandBudget(world, plan, this.findings);
+    this.prices = new ScriptBudget(this.findings);
     this.line = new Line(world, server, clients, this.excuses, this.findings);
   }
 
@@ -211,6 +214,7 @@ export class Checker implements ClientListener {
     if (reply instanceof RedisError && !REFUSALS.test(reply.text)) errors.push(reply.text);
     for (const error of errors) this.findings.violate('script-error', `${script}: ${error as string}`);
     const grants = grantsOf(script, ran);
+    this.prices.check(script, ran, grants);
     for (const { client: id, hash } of grants) {
       const client = this.clientOf(id);
       if (client) this.commands.reason(client, hash, 4);

@@ -31,13 +31,20 @@ export interface Command {
   readonly writes: boolean;
   /** Refused while memory is full. */
   readonly grows: boolean;
+  /** Takes away as many as it answers. */
+  readonly removes: boolean;
   run(context: CommandContext, args: string[]): Reply;
 }
 
 const kind =
-  (writes: boolean, grows: boolean) =>
-  (fewest: number, run: Command['run']): Command => ({ fewest, writes, grows, run });
-const [reading, writing, growing] = [kind(false, false), kind(true, false), kind(true, true)];
+  (writes: boolean, grows = false, removes = false) =>
+  (fewest: number, run: Command['run']): Command => ({ fewest, writes, grows, removes, run });
+const [reading, writing, growing, removing] = [
+  kind(false),
+  kind(true),
+  kind(true, true),
+  kind(true, false, true),
+];
 
 function hashAt(keys: Keyspace, key: string): Map<string, string> | undefined {
   const content = keys.get(key)?.content;
@@ -130,7 +137,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     return hash.size - before;
   }),
 
-  HDEL: writing(2, ({ keys }, [key = '', ...fields]) => {
+  HDEL: removing(2, ({ keys }, [key = '', ...fields]) => {
     const hash = hashAt(keys, key);
     const deleted = fields.filter((field) => hash?.delete(field)).length;
     keys.deleteIfEmpty(key);
@@ -157,14 +164,14 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     return added;
   }),
 
-  ZREM: writing(2, ({ keys }, [key = '', ...members]) => {
+  ZREM: removing(2, ({ keys }, [key = '', ...members]) => {
     const set = setAt(keys, key);
     const removed = members.filter((member) => set?.delete(member)).length;
     keys.deleteIfEmpty(key);
     return removed;
   }),
 
-  ZREMRANGEBYSCORE: writing(3, ({ keys }, [key = '', from = '', to = '']) => {
+  ZREMRANGEBYSCORE: removing(3, ({ keys }, [key = '', from = '', to = '']) => {
     const [isAbove, isBelow] = [bound(from, (a, b) => a > b), bound(to, (a, b) => a < b)];
     const set = setAt(keys, key);
     const all = set?.range(0, -1) ?? [];
@@ -198,7 +205,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     return withScores(set, set.reversed().slice(first, Math.max(first, last + 1)), scores);
   }),
 
-  DEL: writing(1, ({ keys }, names) => names.filter((key) => keys.delete(key)).length),
+  DEL: removing(1, ({ keys }, names) => names.filter((key) => keys.delete(key)).length),
 
   EXISTS: reading(1, ({ keys }, names) => names.filter((key) => keys.get(key)).length),
 

@@ -21,6 +21,16 @@ export interface Listener {
   deliver(channel: string, message: string): void;
 }
 
+/** What a script cost. */
+export interface Price {
+  /** How many commands it called. */
+  readonly calls: number;
+  /** How many fields, members and keys those took away. */
+  readonly removed: number;
+  /** How many channels it found without a listener. */
+  readonly deaf: number;
+}
+
 /** A script as it was run. */
 export interface Ran {
   readonly sha: string;
@@ -29,6 +39,7 @@ export interface Ran {
   readonly reply: Reply;
   /** The messages that it sent, or had no right to send: channel and text. */
   readonly published: readonly (readonly [string, string])[];
+  readonly price: Price;
   /** It was stopped in the middle. */
   readonly stopped: boolean;
 }
@@ -152,13 +163,14 @@ export class MiniRedis implements CommandContext {
     let wrote = false;
     this.published = [];
     const scriptArgs = rest.slice(Number(count));
-    let left = this.stopAt ?? Infinity;
+    const price = { calls: 0, removed: 0, deaf: 0 };
     let stopped = false;
     const reply = (lua as LuaRuntime).run(source, keys, scriptArgs, (name, args) => {
       const command = COMMANDS[name.toUpperCase()];
-      left -= 1;
-      stopped ||= left === 0;
-      if (left === 0 || this.denied.includes(name.toUpperCase())) {
+      price.calls += 1;
+      const stopsHere = price.calls === this.stopAt;
+      stopped ||= stopsHere;
+      if (stopsHere || this.denied.includes(name.toUpperCase())) {
         if (name === 'PUBLISH') this.published.push([args[0] ?? '', args[1] ?? '']);
         return noRight(name);
       }
@@ -169,10 +181,14 @@ export class MiniRedis implements CommandContext {
         wrote = true;
         this.writes += 1;
       }
-      return runCommand(this, name, args);
+      const answer = runCommand(this, name, args);
+      if (command?.removes && typeof answer === 'number') price.removed += answer;
+      if (name === 'PUBSUB' && Array.isArray(answer))
+        price.deaf += answer.filter((count) => count === 0).length;
+      return answer;
     });
     if (stopped) this.stopAt = undefined;
-    this.onScript?.({ sha, keys, args: scriptArgs, reply, published: this.published, stopped });
+    this.onScript?.({ sha, keys, args: scriptArgs, reply, published: this.published, price, stopped });
     return reply;
   }
 

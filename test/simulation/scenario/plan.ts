@@ -90,6 +90,8 @@ export interface PlanLimits {
   /** In all plans, not only in some, locks are shared; or kept. */
   readonly shared?: boolean;
   readonly kept?: boolean;
+  /** Many clients wait for one lock. */
+  readonly crowd?: boolean;
 }
 
 /** Share of seeds without any fault: nothing may be lost, refused or excused there. */
@@ -109,8 +111,8 @@ const LONG = 10;
 
 export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
   const random = new Random(seed);
-  const clients = random.int(2, 4);
-  const names = drawNames(random, random.chance(0.6) ? 1 : 2);
+  const clients = limits.crowd ? random.int(16, 20) : random.int(2, 4);
+  const names = drawNames(random, limits.crowd || random.chance(0.6) ? 1 : 2);
   const prefixes = drawPrefixes(random);
   const scale = drawScale(random);
   const times = drawTimes(random, scale);
