@@ -8,7 +8,7 @@ import { checkBoardOptions, type FairLockBoardOptions } from './board.options.js
 
 /**
  * A page that shows the locks of all processes while it is open: holders, waiters and since when, the queue of one lock,
- * the processes, and which sections wait for each other.
+ * the processes, and the longest waits.
  *
  * The page, its files and its data are one controller, so the guards, the global prefix and the middleware of the
  * application apply to them. While no browser shows the page, the board sends Redis nothing.

@@ -1,12 +1,12 @@
-import { type LockOverview, type ProcessReport } from '../core/query/lock-overview.js';
+import { type LockOverview, type LockReport, type ProcessReport } from '../core/query/lock-overview.js';
 
-/** How many locks and edges the page shows; further ones are only counted. */
+/** How many locks, and how many waits, the page shows; further ones are only counted. */
 const MOST_LOCKS = 1_000;
-const MOST_EDGES = 200;
+const MOST_WAITS = 100;
 const MOST_PROBLEMS = 10;
 
 /** An overview for the page: numbers instead of whole queues, so that the message stays small with a thousand locks. */
-export function overviewMessage({ locks, processes, cycles, silent, problems }: LockOverview) {
+export function overviewMessage({ locks, processes, silent, problems }: LockOverview) {
   const answered = new Set(processes.map(({ clientId }) => clientId));
   return {
     totals: {
@@ -26,9 +26,8 @@ export function overviewMessage({ locks, processes, cycles, silent, problems }: 
     moreLocks: Math.max(0, locks.length - MOST_LOCKS),
     processes: processes.map(processRow),
     silent,
-    cycles,
     problems: problems.slice(0, MOST_PROBLEMS),
-    edges: edgesOf(processes),
+    waits: longestWaits(locks),
   };
 }
 
@@ -46,19 +45,10 @@ function processRow({ holds, waits, ...process }: ProcessReport) {
   };
 }
 
-/** The waits of sections that hold a lock, as edges from the held key to the awaited key, the longest wait first. */
-function edgesOf(processes: readonly ProcessReport[]) {
-  const edges = new Map<string, { from: string; to: string; flows: number; waitingFor: number }>();
-  for (const { waits } of processes) {
-    for (const { key, inside, waitingFor } of waits) {
-      for (const from of inside) {
-        const id = JSON.stringify([from, key]);
-        const edge = edges.get(id) ?? { from, to: key, flows: 0, waitingFor: 0 };
-        edge.flows += 1;
-        edge.waitingFor = Math.max(edge.waitingFor, waitingFor);
-        edges.set(id, edge);
-      }
-    }
-  }
-  return [...edges.values()].sort((a, b) => b.waitingFor - a.waitingFor).slice(0, MOST_EDGES);
+/** The longest waits of all locks, with the lock that each is for. */
+function longestWaits(locks: readonly LockReport[]) {
+  return locks
+    .flatMap(({ key, waiters }) => waiters.slice(0, MOST_WAITS).map((waiter) => ({ key, ...waiter })))
+    .sort((a, b) => b.waitingFor - a.waitingFor)
+    .slice(0, MOST_WAITS);
 }

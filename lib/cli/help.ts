@@ -6,7 +6,6 @@ USAGE
 COMMANDS
   ls                        All locks, the longest wait first: holder, how many wait, for how long.
   inspect KEY               One lock: its holder, what is left of its lease, and its queue in order.
-  graph                     Sections that hold a lock while they wait for another one, and cycles of them.
   watch                     The output of ls, repeatedly; Ctrl+C ends it.
   force-release KEY --token T
                             Takes the lock from the holder with the fencing token T and serves the next in
@@ -15,7 +14,7 @@ COMMANDS
   force-release KEY --holder ID
                             The same for one of several holders of a shared lock.
   doctor                    Checks Redis as an application does at startup (rights, version, memory policy,
-                            clock), and looks for silent processes, locks of dead processes and cycles.
+                            clock), and looks for silent processes and locks of dead processes.
 
 OPTIONS
   --redis URL               redis://user:password@host:6379/0, rediss:// for TLS.
@@ -36,8 +35,8 @@ OPTIONS
   --help, --version
 
 EXIT STATUS
-  0  Done. For graph and doctor: no problems found.
-  1  graph: there is a cycle. doctor: something is wrong.
+  0  Done. For doctor: no problems found.
+  1  doctor: something is wrong.
   2  The arguments are invalid; nothing was changed.
   3  The lock is free, or another holder has it by now; nothing was changed.
   4  Redis is unreachable, or rejected a command.

@@ -10,7 +10,6 @@ import { type Arguments, type CommandName, readArguments } from './call/argument
 import { type Command } from './call/command.js';
 import { doctor } from './commands/doctor.js';
 import { forceRelease } from './commands/force-release.js';
-import { graph } from './commands/graph.js';
 import { inspect } from './commands/inspect.js';
 import { ls } from './commands/ls.js';
 import { watch } from './commands/watch.js';
@@ -21,7 +20,6 @@ import { Locks } from './call/locks.js';
 const COMMANDS: Record<CommandName, Command> = {
   ls,
   inspect,
-  graph,
   watch,
   'force-release': forceRelease,
   doctor,

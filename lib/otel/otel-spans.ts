@@ -4,7 +4,6 @@ import {
   isSpanContextValid,
   SpanStatusCode,
   trace,
-  TraceFlags,
   type Attributes,
   type Context,
   type Link,
@@ -38,7 +37,7 @@ function linksIn(caller: Context): Link[] {
 
 /**
  * A span `fairlock wait` for each request that stood in the queue, and a span `fairlock hold` for each hold, whose section runs inside
- * of it, unless it is that of a leader. The span of a slow wait is linked to that of the hold that blocked it. The returned function ends the tracing.
+ * of it, unless it is that of a leader. The returned function ends the tracing.
  *
  * Times are those of `performance.now()`, which OpenTelemetry accepts and converts to its own clock.
  */
@@ -46,8 +45,6 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
   const tracer = (provider ?? trace).getTracer('nestjs-fair-lock', VERSION);
   const callers = new WeakMap<WaitDescription, Context>();
   const spans = new WeakMap<HoldDescription, Span>();
-  const linksOf = ({ blockedBy }: WaitDescription): Link[] =>
-    blockedBy ? [{ context: { ...blockedBy, traceFlags: TraceFlags.NONE, isRemote: true } }] : [];
   const attributesOf = ({ key, lock, label, share }: WaitDescription | HoldDescription): Attributes => ({
     'fairlock.lock': lock,
     ...(label !== '' && { 'fairlock.label': label }),
@@ -71,7 +68,7 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
         'fairlock.outcome': wait.outcome ?? 'refused',
       };
       const caller = callers.get(wait) ?? context.active();
-      const links = [...linksOf(wait), ...linksIn(caller)];
+      const links = linksIn(caller);
       const span = tracer.startSpan(
         'fairlock wait',
         { startTime: wait.startedAt, attributes, links },
@@ -90,10 +87,7 @@ export function traceInOtel(provider: TracerProvider | undefined, keys: boolean)
       const span = tracer.startSpan('fairlock hold', { startTime: hold.startedAt, attributes, links });
       spans.set(hold, span);
       const spanContext = span.spanContext();
-      if (isSpanContextValid(spanContext)) {
-        hold.traceId = spanContext.traceId;
-        hold.spanId = spanContext.spanId;
-      }
+      if (isSpanContextValid(spanContext)) hold.traceId = spanContext.traceId;
       const { around } = hold;
       hold.around = (section) => {
         const outside = context.active();

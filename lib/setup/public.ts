@@ -27,7 +27,6 @@ export type {
   LockQuery,
   LockReport,
   ProcessReport,
-  WaitCycle,
   WaitReport,
 } from '../core/query/lock-overview.js';
 

@@ -10,7 +10,7 @@ import { type LockSnapshot } from '../../lib/core/port/lock-store.js';
 import { type LockSource } from '../../lib/board/lock-source.js';
 
 export class FakeLocks implements LockSource {
-  overview: LockOverview = { locks: [], processes: [], cycles: [], silent: [], problems: [] };
+  overview: LockOverview = { locks: [], processes: [], silent: [], problems: [] };
   /** Thrown by every question while it is set. */
   failure: Error | undefined;
   /** How many queries there were. */
@@ -99,7 +99,6 @@ export function manyLocks(locks: number, waiters: number): LockOverview {
   return {
     locks: reports,
     processes: Array.from({ length: 20 }, (_, index) => processOf(index, reports)),
-    cycles: [],
     silent: [],
     problems: [],
   };
@@ -136,7 +135,7 @@ function processOf(index: number, locks: readonly LockReport[]): ProcessReport {
   };
 }
 
-/** A calm evening in a shop: a few lines, a process that does not answer, and two sections that wait for each other. */
+/** A calm evening in a shop: a few queues, and a process that does not answer. */
 export function shopLocks(): LockOverview {
   const wait = (by: number, label: string, waitingFor: number, inside: string[] = []) => ({
     ...process(by),
@@ -172,14 +171,6 @@ export function shopLocks(): LockOverview {
   return {
     locks,
     processes: [1, 2, 3, 4, 5].map((index) => processOf(index, locks)),
-    cycles: [
-      {
-        steps: [
-          { ...process(2), label: 'AccountsService.transfer', holds: 'account:7', waitsFor: 'account:9' },
-          { ...process(3), label: 'AccountsService.transfer', holds: 'account:9', waitsFor: 'account:7' },
-        ],
-      },
-    ],
     silent: [{ clientId: 'client-6', host: 'web-6', pid: 4_006 }],
     problems: [],
   };

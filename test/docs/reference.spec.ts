@@ -69,7 +69,7 @@ test('docs/cli.md and --help name the same options', () => {
   expect(optionsOf(textOf('docs/cli.md'))).toEqual(optionsOf(HELP));
 });
 
-test.each(['ls', 'inspect', 'graph', 'watch', 'force-release', 'doctor'])(
+test.each(['ls', 'inspect', 'watch', 'force-release', 'doctor'])(
   'docs/cli.md has a part about %s, which --help describes',
   (command) => {
     expect(textOf('docs/cli.md')).toContain(`## \`${command}\`\n`);

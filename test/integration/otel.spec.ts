@@ -186,27 +186,6 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
     expect(JSON.stringify([failed[0]?.attributes, failed[0]?.status])).not.toContain('order:3');
   });
 
-  test('the span of a slow wait is linked to the span of the hold that was in the way, of another process', async () => {
-    const holder = await clients.start(redisUrl());
-    const waiter = await clients.start(redisUrl(), { slowWait: 20 });
-    const waits = deferred();
-    const descriptions: WaitDescription[] = [];
-    const begins = (message: unknown): unknown => descriptions.push(message as WaitDescription);
-    waitChannel.start.subscribe(begins);
-    const holds = request(() => holder.service.withLock('order:6', () => waits.promise));
-    await eventually(() => one.service.isLocked('order:6'), SOON, 'the hold');
-    const served = request(() => waiter.service.withLock('order:6', () => undefined));
-    await eventually(() => descriptions.some(({ blockedBy }) => blockedBy), SOON, 'the link');
-    waits.resolve();
-    await Promise.all([holds, served]);
-    waitChannel.start.unsubscribe(begins);
-    const [blocking] = named('fairlock hold');
-    const { traceId, spanId } = blocking!.spanContext();
-    const [wait] = named('fairlock wait');
-    expect(wait?.links).toMatchObject([{ context: { traceId, spanId, isRemote: true } }]);
-    expect(wait?.spanContext().traceId).not.toBe(traceId);
-  });
-
   test('a span is where the wall clock is, also after that was set', async () => {
     const { engine, service } = bench();
     const set = Date.now() + 3_600_000;

@@ -3,11 +3,11 @@ import { h, render } from './dom.js';
 import { connect } from './feed.js';
 import { figures } from './figures.js';
 import { confirmForceRelease } from './force-release.js';
-import { graphView } from './graph.js';
 import { lineView, rememberHolder } from './line.js';
 import { locksView } from './locks.js';
 import { processesView } from './processes.js';
 import { count } from './text.js';
+import { waitsView } from './waits.js';
 
 const { base, readOnly } = document.documentElement.dataset;
 const MINUTES = 5;
@@ -49,7 +49,7 @@ route();
 
 function route() {
   const [, view = '', rest = ''] = /^#\/([a-z]*)\/?(.*)$/.exec(location.hash) ?? [];
-  state.view = ['lock', 'processes', 'graph'].includes(view) ? view : 'locks';
+  state.view = ['lock', 'processes', 'waits'].includes(view) ? view : 'locks';
   const key = state.view === 'lock' ? decode(rest) : undefined;
   if (key !== state.key || state.connection === 'wait') {
     state.key = key;
@@ -111,10 +111,10 @@ function draw() {
     document.getElementById('tabs'),
     tab('locks', '#/', 'Locks'),
     tab('processes', '#/processes', 'Processes'),
-    tab('graph', '#/graph', 'Waits'),
+    tab('waits', '#/waits', 'Waits'),
   );
   main.classList.toggle('stale', condition() !== 'open');
-  const views = { locks: locksView, lock: lineView, processes: processesView, graph: graphView };
+  const views = { locks: locksView, lock: lineView, processes: processesView, waits: waitsView };
   const content = overview
     ? views[view](state, actions)
     : state.trouble === undefined && h('p', { class: 'empty' }, 'Waiting for the processes to respond …');
@@ -161,13 +161,6 @@ function alerts() {
     connection === 'refused' && alert('bad', 'Your session has ended. Reload the page to sign in again.'),
     connection === 'lost' && alert('warn', `The connection was lost. ${overview ? LAST : ''}`),
     trouble !== undefined && alert('bad', `${trouble} ${overview ? LAST : ''}`),
-    overview?.cycles.length > 0 &&
-      view !== 'graph' &&
-      alert(
-        'bad',
-        `${count(overview.cycles.length, 'cycle')} of sections that wait for each other. `,
-        h('a', { href: '#/graph' }, 'Show'),
-      ),
     overview?.problems.map((problem) => alert('warn', problem)),
     overview?.silent.length > 0 &&
       view !== 'processes' &&

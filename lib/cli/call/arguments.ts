@@ -23,7 +23,6 @@ const OPTIONS = {
 const COMMANDS = {
   ls: false,
   inspect: true,
-  graph: false,
   watch: false,
   'force-release': true,
   doctor: false,

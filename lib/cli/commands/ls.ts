@@ -68,14 +68,13 @@ function row({ key, holder, holders, keptFor, waiters, orphan }: LockReport): st
 }
 
 /** A sentence for each problem of an overview. */
-export function remarks({ silent, cycles, problems }: LockOverview): string[] {
+export function remarks({ silent, problems }: LockOverview): string[] {
   return [
     ...silent.map(
       (process) =>
         `silent: ${process.host === undefined ? `client ${process.clientId}` : clientText(process)} did not respond: ` +
         'its event loop is blocked, it is stopped, or it is cut off from the network',
     ),
-    ...(cycles.length > 0 ? [`cycles: ${cycles.length}; see graph`] : []),
     ...problems.map((problem) => `problem: ${problem}`),
   ];
 }

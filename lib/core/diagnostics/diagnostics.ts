@@ -35,8 +35,6 @@ export interface WaitDescription {
   error?: unknown;
   /** A subscriber can set it: `query` shows it to people who look for the trace. */
   traceId?: string;
-  /** The span of the hold that was in the way when the wait became slow (`slowWait`), if the process of the holder reports one. */
-  blockedBy?: { readonly traceId: string; readonly spanId: string };
 }
 
 /** One grant, from the beginning of its section to its end. Times are `performance.now()`, in ms. */
@@ -55,9 +53,8 @@ export interface HoldDescription {
   readonly term: boolean;
   endedAt?: number;
   outcome?: HoldOutcome;
-  /** A subscriber can set both, for `query` and for the spans of slow waits. */
+  /** A subscriber can set it: `query` shows it to people who look for the trace. */
   traceId?: string;
-  spanId?: string;
   /** A subscriber can set it at `start`: it then runs the section, for example inside of a span. */
   around?: <T>(section: () => T) => T;
 }

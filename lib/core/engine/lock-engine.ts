@@ -47,7 +47,7 @@ export class LockEngine implements ObservableEngine {
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
     const reporter = new Reporter(self, waits, holds);
     const observer = new Observer(store, (query) => reporter.report(query));
-    watchForSlow(defaults, timers, waits, holds, store, observer, self);
+    watchForSlow(defaults, timers, waits, holds, store, self);
     this.service = new FairLockService({ store, defaults, holds, acquirer, observer, shutdown, timers });
     this.timers = timers;
     this.holds = holds;

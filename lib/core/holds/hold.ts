@@ -25,7 +25,6 @@ interface Keeper {
 
 const NOTHING: Held = { used: 0, mode: undefined, limit: undefined };
 const DONE = Promise.resolve();
-let lastNumber = 0;
 
 /**
  * The use of a lock by one section or one handle. A handle for several keys has a hold for each.
@@ -59,8 +58,6 @@ export class Hold implements Linked<Hold>, TimedTask {
   next: Hold | undefined;
   /** Its description for diagnostics, if there were subscribers. */
   readonly description: HoldDescription | undefined;
-  /** Names it in the reports of this process. */
-  readonly number = (lastNumber += 1);
   /** Whether a warning of its length was given; and whether its caller has the handle, whose code runs in no scope. */
   warned = false;
   handedOut = false;

@@ -21,12 +21,9 @@ export interface HoldReport {
   token: number;
   /** Absent: it holds the lock alone. */
   share?: Share;
-  /** Of a shared hold: names it among the shared holds of its process, as in `WaitReport.insideShared`. */
-  hold?: number;
   /** `uncertain`: Redis is unreachable and the lease might expire soon; `lost`: the lease has expired and the section is still running. */
   state: 'held' | 'uncertain' | 'lost';
   traceId?: string;
-  spanId?: string;
 }
 
 /** One call that waits for a lock, as its process reports it. */
@@ -41,8 +38,6 @@ export interface WaitReport {
   id?: string;
   /** The keys that the same flow holds while it waits. */
   inside: string[];
-  /** Which of its shared holds the flow is inside of (`HoldReport.hold`), if any. */
-  insideShared?: number[];
   /** Absent: it would hold the lock alone. */
   share?: Share;
   traceId?: string;
@@ -78,18 +73,11 @@ export interface LockReport {
   orphan: boolean;
 }
 
-/** Flows that wait for each other. Each step waits for a key that the next step holds; the last waits for the first. */
-export interface WaitCycle {
-  steps: (ClientIdentity & { label?: string; waitsFor: string; holds: string })[];
-}
-
 /** The result of `query`: the locks of all processes at about one moment. */
 export interface LockOverview {
   /** Longest wait first. */
   locks: LockReport[];
   processes: ProcessReport[];
-  /** Only cycles that the store confirms after the reports, so that one that has ended meanwhile is not reported. */
-  cycles: WaitCycle[];
   /** Clients that listen but did not respond in time: a blocked event loop, or a stopped process. */
   silent: { clientId: string; host?: string; pid?: number }[];
   /** A sentence for each piece of missing information, such as a response that cannot be read. Empty: the overview is complete. */

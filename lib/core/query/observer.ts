@@ -7,7 +7,6 @@ import { addSnapshot, assemble, byUrgency, keysInStore, lookUp } from './overvie
 import type { PeerAnswers } from '../port/peers.js';
 import { readReport, readRequest, type ReportRequest } from './report-text.js';
 import { isLong, reportedKey } from '../errors/text.js';
-import { findCycles, isConfirmed, keysOf } from './wait-cycles.js';
 
 /** How long `query` waits for the responses of other processes, ms. */
 const QUERY_TIMEOUT = 500;
@@ -46,7 +45,6 @@ export class Observer {
     const known = new Set([...processes, ...silent].map(({ clientId }) => clientId));
     const gone = new Set(named.filter((client) => !known.has(client)));
     const locks = assemble(processes);
-    const cycles = findCycles(processes);
 
     const unexplained = [...locks.values()]
       .sort(byUrgency)
@@ -54,14 +52,13 @@ export class Observer {
       .slice(0, MOST_UNEXPLAINED);
     // The store needs the whole of a long key, which reports shorten.
     const whole = (each: string): string => (key !== undefined && each === reportedKey(key) ? key : each);
-    const asked = [...unexplained.map((lock) => lock.key), ...cycles.flatMap(keysOf)].map(whole);
+    const asked = unexplained.map((lock) => lock.key).map(whole);
     const keys = [...new Set(asked)].filter((each) => each === key || !isLong(each));
     const now = await lookUp(this.store, keys, found);
     for (const snapshot of [...now, ...inStore]) addSnapshot(locks, snapshot, silent, gone);
     return {
       locks: [...locks.values()].sort(byUrgency),
       processes,
-      cycles: cycles.filter((cycle) => isConfirmed(cycle, now)).map(({ steps }) => ({ steps })),
       silent,
       problems: [...(others?.problems ?? []), ...kept.problems, ...found],
     };

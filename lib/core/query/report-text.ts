@@ -70,11 +70,11 @@ const state: Reader<HoldReport['state']> = (value) =>
 
 const holdOf = object<HoldReport>(
   { key: text, heldFor: number, token: number, state },
-  { label: text, share, hold: number, traceId: text, spanId: text },
+  { label: text, share, traceId: text },
 );
 const waitOf = object<WaitReport>(
   { key: text, waitingFor: number, inside: listOf(text) },
-  { label: text, ahead: number, id: text, insideShared: listOf(number), share, traceId: text },
+  { label: text, ahead: number, id: text, share, traceId: text },
 );
 const reportOf = object<ProcessReport>(
   {

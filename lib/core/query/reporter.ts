@@ -50,8 +50,6 @@ export class Reporter {
       inside: [...new Set(around.map(({ key }) => reportedKey(key)))],
     };
     addLabel(report, options.label);
-    const shared = around.filter(({ share }) => share);
-    if (shared.length > 0) report.insideShared = shared.map(({ number }) => number);
     if (share) report.share = share;
     if (place) report.ahead = place.ahead;
     if (place?.id !== undefined) report.id = place.id;
@@ -70,7 +68,7 @@ export class Reporter {
 }
 
 function describeHold(hold: Hold): HoldReport {
-  const { key, options, heldFor, grant, share, number, description } = hold;
+  const { key, options, heldFor, grant, share, description } = hold;
   const { state } = grant.lease;
   const report: HoldReport = {
     key: reportedKey(key),
@@ -79,9 +77,8 @@ function describeHold(hold: Hold): HoldReport {
     state: state === 'released' ? 'held' : state,
   };
   addLabel(report, options.label);
-  if (share) Object.assign(report, { share, hold: number });
+  if (share) report.share = share;
   if (description?.traceId !== undefined) report.traceId = description.traceId;
-  if (description?.spanId !== undefined) report.spanId = description.spanId;
   return report;
 }
 

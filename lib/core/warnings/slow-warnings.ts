@@ -3,13 +3,12 @@ import type { Holds } from '../holds/holds.js';
 import type { CheckedOptions, EngineDefaults } from '../options/acquire-options.js';
 import { clientName } from '../port/client-name.js';
 import type { ClientIdentity } from '../port/peers.js';
-import { emit, type WaitDescription } from '../diagnostics/diagnostics.js';
+import { emit } from '../diagnostics/diagnostics.js';
 import type { LockSnapshot, LockStore } from '../port/lock-store.js';
-import type { Observer } from '../query/observer.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
 import { TimeoutWarnings, type LookForGone } from './timeout-warnings.js';
 import { withPage } from '../errors/pages.js';
-import { duration, printable, quote, reportedKey } from '../errors/text.js';
+import { duration, printable, quote } from '../errors/text.js';
 import type { WaitingCall, Waits } from '../waits/waits.js';
 import type { Timers } from '../runtime/timers.js';
 
@@ -25,11 +24,10 @@ export function watchForSlow(
   waits: Waits,
   holds: Holds,
   store: LockStore,
-  observer: Observer,
   self: ClientIdentity,
 ): void {
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
-  const warnings = new SlowWarnings(store, observer, self, defaults.onWarning);
+  const warnings = new SlowWarnings(store, self, defaults.onWarning);
   if (slowWait < Infinity) {
     const bounded = (): WaitingCall[] => waits.present().filter(({ options }) => isBounded(options));
     waits.slowWatch = new SlowWatch(timers, slowWait, bounded, warnings.ofWait);
@@ -50,7 +48,6 @@ class SlowWarnings {
 
   constructor(
     private readonly store: LockStore,
-    private readonly observer: Observer,
     private readonly self: ClientIdentity,
     private readonly warn: EngineDefaults['onWarning'],
   ) {}
@@ -83,10 +80,9 @@ class SlowWarnings {
   };
 
   private async warnOfWait(call: WaitingCall): Promise<void> {
-    const { wait, place, options, description } = call;
+    const { wait, place, options } = call;
     const { key, waited: waitingFor } = wait;
     emit({ type: 'slow-wait', key, lock: options.lock, waitingFor });
-    if (description) void this.link(key, description);
     const { snapshot } = (await this.look(key)) ?? {};
     const index = snapshot?.waiters.findIndex(({ id }) => id !== undefined && id === place?.id) ?? -1;
     const ahead = index >= 0 ? index : place?.ahead;
@@ -104,13 +100,6 @@ class SlowWarnings {
       ),
       { key, label: options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
     );
-  }
-
-  /** Lets the span of a wait lead to that of the hold that blocks it, which only its process knows. */
-  private async link(key: string, description: WaitDescription): Promise<void> {
-    const overview = await this.observer.query({ key }).catch(() => undefined);
-    const { traceId, spanId } = overview?.locks.find((lock) => lock.key === reportedKey(key))?.holder ?? {};
-    if (traceId !== undefined && spanId !== undefined) description.blockedBy = { traceId, spanId };
   }
 
   /** As `inspect` and the errors name it. */

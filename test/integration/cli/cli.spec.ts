@@ -74,7 +74,7 @@ describe('ls', () => {
   });
 });
 
-test.each(['ls', 'inspect', 'graph', 'watch'])(
+test.each(['ls', 'inspect', 'watch'])(
   '%s --json sends a terminal no control characters, and a program the key as it is',
   async (command) => {
     const key = 'evil\x9b31m\x7f\u202e';
@@ -116,34 +116,6 @@ describe('inspect', () => {
     expect(out).toBe(
       'The lock "ordr:1" is free: nobody holds it or waits for it. Is the key right? ls lists all locks.\n',
     );
-  });
-});
-
-describe('graph', () => {
-  test('says so where no section waits while it holds', async () => {
-    await peer('a', '?a');
-    expect(await cli('graph')).toEqual({
-      status: 0,
-      out: 'No section that holds a lock is waiting for another one.\n',
-      err: '',
-    });
-  });
-
-  test('shows who waits for what while holding what', async () => {
-    await peer('b');
-    await peer('a>b');
-    const { status, out } = await cli('graph');
-    expect(status).toBe(0);
-    expect(out).toMatch(new RegExp(`^${PROCESS}/Peer\\.wait +a +b +${TIME}$`, 'm'));
-  });
-
-  test('tells a cycle, with the status 1', async () => {
-    await peer('a>b', 'b>a');
-    const { status, out } = await cli('graph');
-    expect(status).toBe(1);
-    expect(out).toMatch(/^CYCLE: 2 sections wait for each other/);
-    expect(out).toMatch(/Peer\.wait +holds a +waits for b$/m);
-    expect(out).toMatch(/Peer\.wait +holds b +waits for a$/m);
   });
 });
 

@@ -1,6 +1,6 @@
 import { fitted } from '../../../lib/cli/call/text.js';
 
-const TEXT = ['10:41:02', '', 'order:4711 web-1', 'order:4712', 'order:4713', '', '3 held', 'cycles: 1'].join(
+const TEXT = ['10:41:02', '', 'order:4711 web-1', 'order:4712', 'order:4713', '', '3 held', 'silent: 1'].join(
   '\n',
 );
 
@@ -14,7 +14,7 @@ test('a line that is longer than the terminal is wide is cut', () => {
 
 test('of more locks than the terminal has lines, the first are shown, how many follow, and what sums up', () => {
   const lines = fitted(TEXT, { columns: 80, rows: 8 }).split('\n');
-  expect(lines).toEqual(['10:41:02', '', 'order:4711 web-1', '… 2 more lines', '', '3 held', 'cycles: 1']);
+  expect(lines).toEqual(['10:41:02', '', 'order:4711 web-1', '… 2 more lines', '', '3 held', 'silent: 1']);
 });
 
 test('for a terminal that does not know its size, as in a container, nothing is left out', () => {

@@ -15,7 +15,7 @@ const PROCESS: ProcessReport = {
 
 test('a process that has more locks than it reports is named', () => {
   const processes = [PROCESS, { ...PROCESS, clientId: 'c2', pid: 8, truncated: true }];
-  const text = overviewText({ processes, locks: [], silent: [], problems: [], cycles: [] });
+  const text = overviewText({ processes, locks: [], silent: [], problems: [] });
   expect(text.split('\n')).toEqual([
     '0 held, 0 waiting, 2 processes',
     'more: web-1/8 has more than this: a process reports only its 1000 oldest holds and waits',

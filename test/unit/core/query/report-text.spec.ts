@@ -10,11 +10,11 @@ const REPORT: Required<ProcessReport> = {
   eventLoopDelay: 1,
   truncated: false,
   holds: [
-    { key: 'plain', heldFor: 1, token: 5, state: 'uncertain', label: 'a', traceId: 'b', spanId: 'c' },
-    { key: 'supplier', heldFor: 2, token: 0, state: 'held', share: PERMITS, hold: 3 },
+    { key: 'plain', heldFor: 1, token: 5, state: 'uncertain', label: 'a', traceId: 'b' },
+    { key: 'supplier', heldFor: 2, token: 0, state: 'held', share: PERMITS },
   ],
   waits: [
-    { key: 'page', waitingFor: 4, ahead: 1, id: 'd', inside: ['supplier'], insideShared: [3], label: 'e' },
+    { key: 'page', waitingFor: 4, ahead: 1, id: 'd', inside: ['supplier'], label: 'e' },
     { key: 'page', waitingFor: 3, inside: [], share: { mode: 'read' }, traceId: 'f' },
   ],
 };
@@ -32,6 +32,5 @@ test('a hold that shares in a way which only a newer version knows is still repo
     heldFor: 2,
     token: 0,
     state: 'held',
-    hold: 3,
   });
 });
