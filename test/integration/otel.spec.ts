@@ -1,4 +1,3 @@
-import { waitChannel, type WaitDescription } from '../../lib/core/diagnostics/diagnostics.js';
 import { jest } from '@jest/globals';
 import { context, diag, type Span } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
