@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
 import { openConnection, openSubscription } from '../../lib/stores/redis-client/connection/redis-source.js';
-import { LockMap } from '../../lib/stores/redis-client/lock-map.js';
 import { StoreClient } from '../../lib/stores/redis-client/store-client.js';
 import { requiredCommands } from '../../lib/stores/redis/required-commands.js';
 import { InProcessClients } from '../support/in-process-client.js';
@@ -58,6 +57,6 @@ describe('where scripts count no listener although messages arrive', () => {
     await eventually(() => client.subscriber.counted === counted, SOON, 'the count');
     expect(await client.health()).toEqual({ reachable: true, listening: true });
     expect(client.subscriber.counted).toBe(counted);
-    await client.close(new LockMap(() => ({ close: () => Promise.resolve() })));
+    await client.close(new Map());
   });
 });

@@ -2,7 +2,6 @@ import { hostname } from 'node:os';
 import type { StoreHealth } from '../../core/port/lock-store.js';
 import { Timers } from '../../core/runtime/timers.js';
 import { CommandConnection } from './commands/command-connection.js';
-import type { LockMap } from './lock-map.js';
 import { RedisPeers } from './peers/redis-peers.js';
 import type { RedisConnection } from './connection/redis-source.js';
 import { Retry } from './commands/retry.js';
@@ -144,14 +143,14 @@ export class StoreClient {
   }
 
   /** Gives back what the locks hold, and closes the connections. */
-  close(locks: LockMap<{ close(): Promise<void> }>): Promise<void> {
+  close(locks: Map<string, { close(): Promise<void> }>): Promise<void> {
     return (this.closed ??= this.closeAll(locks));
   }
 
-  private async closeAll(locks: LockMap<{ close(): Promise<void> }>): Promise<void> {
+  private async closeAll(locks: Map<string, { close(): Promise<void> }>): Promise<void> {
     const { commandTimeout } = this.options;
     this.closeBegins();
-    await atMost(Promise.all(locks.all().map((lock) => lock.close())), commandTimeout);
+    await atMost(Promise.all([...locks.values()].map((lock) => lock.close())), commandTimeout);
     this.retry.close();
     this.timers.stop();
     locks.clear();

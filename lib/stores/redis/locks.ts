@@ -5,7 +5,6 @@ import type { Wait } from '../../core/port/wait.js';
 import { detached } from '../../core/runtime/async-context.js';
 import type { Timers } from '../../core/runtime/timers.js';
 import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
-import { LockMap } from '../redis-client/lock-map.js';
 import type { Beat, Commands, RedisKeys, Times } from './commands.js';
 import { Lock, type LockClient } from './lock.js';
 import { encodeName } from './names.js';
@@ -42,7 +41,8 @@ export class RedisLocks implements LockClient {
   readonly times: Times;
   readonly timers: Timers;
   readonly isReplicated: boolean;
-  readonly all = new LockMap<Lock>((name, forget) => new Lock(this, this.keysOf(name), forget));
+  /** By their names in Redis. */
+  readonly all = new Map<string, Lock>();
   private asking: Lock[] = [];
   private sequence = 0;
 
@@ -59,7 +59,7 @@ export class RedisLocks implements LockClient {
     this.sequence += 1;
     const terms = termsOf(wait, this.parts.isUncounted());
     const about = `${terms}:${clientName(this.parts.where, wait.label.slice(0, LONGEST_LABEL))}`;
-    return this.all.get(encodeName(wait.key)).ask(wait, this.sequence, about);
+    return this.lock(encodeName(wait.key)).ask(wait, this.sequence, about);
   }
 
   keysOf(name: string): RedisKeys {
@@ -117,21 +117,31 @@ export class RedisLocks implements LockClient {
     if (!message?.hash.startsWith(`${this.parts.fullPrefix}{`)) return;
     const name = message.hash.slice(this.parts.fullPrefix.length + 1, -1);
     // A grant for a lock that is not known here is given back.
-    if (message.kind === 'granted') this.all.get(name).granted(message.granted, now());
-    else if (message.kind === 'lost') this.all.find(name)?.lostByForce(message.sequence, message.token);
-    else this.all.find(name)?.look();
+    if (message.kind === 'granted') this.lock(name).granted(message.granted, now());
+    else if (message.kind === 'lost') this.all.get(name)?.lostByForce(message.sequence, message.token);
+    else this.all.get(name)?.look();
   }
 
   /** A connection is back: Redis is asked what it knows of each request. */
   look(): void {
-    for (const lock of this.all.all()) lock.look();
+    for (const lock of [...this.all.values()]) lock.look();
   }
 
   /** Refuses all requests that are not granted. */
   refuse(error: Error): void {
-    for (const lock of this.all.all()) {
+    for (const lock of [...this.all.values()]) {
       for (const request of [...lock.requests.values()]) lock.refuse(request, error);
     }
+  }
+
+  private lock(name: string): Lock {
+    const known = this.all.get(name);
+    if (known) return known;
+    const lock = new Lock(this, this.keysOf(name), () => {
+      if (this.all.get(name) === lock) this.all.delete(name);
+    });
+    this.all.set(name, lock);
+    return lock;
   }
 
   private sendAsks(): void {

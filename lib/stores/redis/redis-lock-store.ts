@@ -162,7 +162,7 @@ export class RedisLockStore implements LockStore {
     }
     if (!hasEnded) return false;
     // The caller may be the holder itself, and its subscription broken.
-    this.locks.all.find(name)?.look();
+    this.locks.all.get(name)?.look();
     return true;
   }
 

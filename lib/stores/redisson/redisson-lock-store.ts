@@ -10,7 +10,6 @@ import {
 import type { Peers } from '../../core/port/peers.js';
 import type { Wait } from '../../core/port/wait.js';
 import { openConnection, type RedisSource } from '../redis-client/connection/redis-source.js';
-import { LockMap } from '../redis-client/lock-map.js';
 import { StoreClient } from '../redis-client/store-client.js';
 import { atMost } from '../redis-client/server/time-limit.js';
 import type { Client, RedissonOptions } from './client.js';
@@ -39,7 +38,7 @@ export class RedissonLockStore implements LockStore {
     "The store redisson serves one holder at a time, as its wire format requires, so permits and mode: 'read' cannot work there. " +
     "Use the store 'redis', or omit these options.";
 
-  private readonly locks = new LockMap((key, forget) => this.newLock(key, forget));
+  private readonly locks = new Map<string, RedissonLock>();
   /** The lock of each request that waits, by its name in Redis, which is all that a message contains. */
   private readonly lockOf = new Map<string, RedissonLock>();
   private readonly client: StoreClient;
@@ -105,7 +104,7 @@ export class RedissonLockStore implements LockStore {
     if (wait.aborted) throw abortError(key, wait.reason);
     // For Redisson every request is its own thread: it holds once, and a repeated command is recognized by the same id.
     const id = `${this.uuid}:${(this.threads += 1)}`;
-    const lock = this.locks.get(key);
+    const lock = this.lock(key);
     this.lockOf.set(id, lock);
     try {
       return await lock.acquire(id, wait);
@@ -117,7 +116,7 @@ export class RedissonLockStore implements LockStore {
   async inspect(key: string): Promise<LockSnapshot> {
     const keys = this.keysOf(key);
     const shown = await this.client.answer(() => this.context.commands.inspect(keys, MOST_SHOWN));
-    return toSnapshot(key, shown, (id) => this.locks.find(key)?.find(id));
+    return toSnapshot(key, shown, (id) => this.locks.get(key)?.find(id));
   }
 
   async forceRelease(key: string): Promise<boolean> {
@@ -127,7 +126,7 @@ export class RedissonLockStore implements LockStore {
     const { holder } = await this.client.answer(() => commands.inspect(keys, 0));
     const { woken } = await this.client.answer(() => commands.forceRelease(keys, holder));
     // The wire format has no message to a holder: the holder of another client learns of the loss by its next renewal.
-    if (holder !== undefined) this.locks.find(key)?.forced(holder);
+    if (holder !== undefined) this.locks.get(key)?.forced(holder);
     wake(woken);
     return holder !== undefined;
   }
@@ -146,12 +145,18 @@ export class RedissonLockStore implements LockStore {
 
   private async giveBack(): Promise<void> {
     const { commands, options } = this.context;
-    for (const lock of this.locks.all()) void lock.close();
+    for (const lock of [...this.locks.values()]) void lock.close();
     await atMost(commands.givenBack(), options.commandTimeout);
   }
 
-  private newLock(key: string, forget: () => void): RedissonLock {
-    return new RedissonLock(key, this.keysOf(key), this.context, forget);
+  private lock(key: string): RedissonLock {
+    const known = this.locks.get(key);
+    if (known) return known;
+    const lock = new RedissonLock(key, this.keysOf(key), this.context, () => {
+      if (this.locks.get(key) === lock) this.locks.delete(key);
+    });
+    this.locks.set(key, lock);
+    return lock;
   }
 
   private keysOf(key: string): LineKeys {
@@ -168,6 +173,6 @@ export class RedissonLockStore implements LockStore {
   }
 
   private lookAtAll(): void {
-    for (const lock of this.locks.all()) lock.look();
+    for (const lock of [...this.locks.values()]) lock.look();
   }
 }
