@@ -24,8 +24,6 @@ export interface Times {
 
 /** The version of what is kept in Redis; a script that finds another one writes nothing. */
 const FORMAT = 1;
-/** For how many leases `done` remembers a request whose acquire may still be under way: by default a minute. */
-const MARK = 2;
 
 type Scripts = Readonly<Record<keyof typeof scripts, Script>>;
 
@@ -37,7 +35,7 @@ type Scripts = Readonly<Record<keyof typeof scripts, Script>>;
  */
 export function scriptsOf({ lease, window }: Times, maxLease: number | undefined): Scripts {
   const head =
-    `local FORMAT, LEASE, WINDOW, MARK, STRICT = '${FORMAT}', ${Math.round(lease)}, ${Math.round(window)}, ${MARK * Math.round(lease)}, ` +
+    `local FORMAT, LEASE, WINDOW, STRICT = '${FORMAT}', ${Math.round(lease)}, ${Math.round(window)}, ` +
     `${maxLease ?? 'nil'}`;
   const own = Object.entries(scripts).map(([key, [name, ...parts]]) => [key, script(name, head, ...parts)]);
   return Object.fromEntries(own) as Scripts;
@@ -83,9 +81,10 @@ export interface Ending {
   readonly id: string;
   /** Terms and label; '' if it cannot be in the queue. */
   readonly about?: string;
-  readonly how?: 'leave' | 'mark' | 'keep';
-  /** Of `keep`, for how many ms from the grant; of `leave`, 'mark' if it leaves one as well. */
-  readonly value?: number | 'mark';
+  /** `why`: its wait time has elapsed, and the answer tells what blocks the lock. */
+  readonly how?: 'why' | 'keep';
+  /** Of `keep`, for how many ms from the grant. */
+  readonly value?: number;
   /** Names of those that had their turns under its hold. */
   readonly served?: readonly string[];
 }
@@ -146,9 +145,10 @@ export class Commands {
     ended: (reply?: Reply | Usual) => void,
   ): Promise<void> {
     const { commandTimeout } = this.times;
-    const words = how || served.length > 0 ? [id, about, how ?? '', value ?? '', ...served] : [id];
-    // Sent after an acquire on the same connection, it is carried out after it; on another one it may not be (rule 8).
-    const later = how === 'leave' ? [id, about, how, 'mark'] : words;
+    const plain = about === '' ? [id] : [id, about];
+    const words = how || served.length > 0 ? [id, about, how ?? '', value ?? '', ...served] : plain;
+    // By then the error of the one who wanted to know why has gone out.
+    const later = how === 'why' ? plain : words;
     const since = performance.now();
     const run = (said: readonly (string | number)[]): Promise<Answered> =>
       this.together.join(this.scripts.done, keys, () => said);

@@ -5,7 +5,6 @@ import type { Wait } from '../../core/port/wait.js';
 import type { TimedTask, TimerEntry, Timers } from '../../core/runtime/timers.js';
 import { MOST_MISSED } from '../redis-client/refusals.js';
 import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
-import { Answers } from './answers.js';
 import type { Beat, Commands, Ending, RedisKeys, Times, Usual } from './commands.js';
 import { refusal, type Why } from './refusals.js';
 import { readBlocker, type Granted, type Reply } from './reply.js';
@@ -37,7 +36,7 @@ export interface LockClient {
 
 /** What a heartbeat named, and who had the turn of each hold then. */
 interface Named {
-  readonly held: readonly { readonly hold: RedisHold; readonly turn: Turn | undefined }[];
+  readonly held: readonly RedisHold[];
   readonly waiting: readonly Request[];
 }
 
@@ -48,6 +47,8 @@ const MOST_NAMED = 100;
 const MOST_HELD = 500;
 /** A section that lasts for longer than this (ms) after a handoff is told to Redis; shorter ones cost no heartbeat (rules 4 and 9). */
 const FIRST_RENEWAL = 100;
+/** For so long neighbours have their turns under one hold, ms (rule 9). */
+const ROW_TIME = 100;
 /** Before a request asks again whose grant the replicas' server does not know, ms. */
 const PAUSE = 100;
 /** The error of a request that timed out names what blocked it if Redis tells so within this time, ms. */
@@ -68,7 +69,6 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** All that are not over, by sequence; if heartbeats name them in turn, those of which Redis told last stand behind. */
   readonly requests = new Map<number, Request>();
   private readonly holds = new Set<RedisHold>();
-  private readonly answers = new Answers();
   /** How many are `waiting`. */
   private waiting = 0;
   /** Those whose acquire must be sent. */
@@ -209,12 +209,9 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     if (request.state.is === 'asking') this.askAgain(request);
   }
 
-  /** A copy of their acquire may still be under way (rule 8): those that have ended end once more, with a mark. */
+  /** Another server may carry out a copy of their acquire later (rule 5). */
   uncertain(asks: readonly Request[]): void {
-    for (const request of asks) {
-      request.isCopied = request.isDoubtful = true;
-      if (request.state.is === 'over' && !request.isMarked) this.giveUp(request);
-    }
+    for (const request of asks) request.isDoubtful = true;
   }
 
   /** A request that has a place survives an outage until its wait time ends; a new one is rejected. */
@@ -226,7 +223,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
         continue;
       }
       this.reject(request, failure.error);
-      if (request.ticket !== '' || request.isCopied) this.giveUp(request);
+      this.giveUp(request);
     }
   }
 
@@ -246,7 +243,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** A message told of a grant to this client. */
   granted(granted: Granted, at: Instant): void {
     const head = this.requests.get(granted.sequences[0]!);
-    const since = this.answers.before(granted.token) ?? head?.askedAt ?? at;
+    const since = head?.toldAt ?? head?.askedAt ?? at;
     const isDoubtful = granted.sequences.some((sequence) => this.requests.get(sequence)?.isDoubtful);
     // If most of the lease may have passed, or another server than the present primary may tell this, a heartbeat asks.
     if (isDoubtful || elapsedSince(since, at) >= (head?.leaseTime ?? granted.left) / 2) return this.look();
@@ -325,7 +322,8 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     }
     if (!hold.isConfirmed) {
       // The end of a fixed lease is known, unless it came by a message.
-      if (told.isMessage) hold.renewAt = now + Math.min(FIRST_RENEWAL, remaining / 3);
+      if (told.isMessage || hold.hasNeighbours)
+        hold.renewAt = now + Math.min(FIRST_RENEWAL + ROW_TIME, remaining / 3);
       else if (head.leaseTime === undefined)
         hold.renewAt = told.since.monotonic + Math.min(lease, told.left) / 3;
       this.renewAt = Math.min(this.renewAt, hold.renewAt);
@@ -335,13 +333,11 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
 
   /** A neighbour has its turn under the hold; false if none waits, or the lease has expired (rule 9). */
   private handOn(hold: RedisHold): boolean {
-    const next = hold.isStopped ? undefined : hold.nextNeighbour();
-    if (!next) return false;
     const at = instant();
+    const next = hold.isStopped ? undefined : hold.nextNeighbour(at.monotonic - ROW_TIME);
+    if (!next) return false;
     const remaining = hold.validity(this.client.times.lease) - elapsedSince(hold.told.since, at);
     if (remaining <= 0) return false;
-    hold.tellAt = at.monotonic + FIRST_RENEWAL;
-    this.renewAt = Math.min(this.renewAt, hold.tellAt);
     this.begin(hold, next.request, next.token, at.monotonic, remaining);
     return true;
   }
@@ -380,7 +376,6 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     const isHead = request === hold.head;
     this.move(request, { is: 'over' });
     if (!isHead) hold.served.push(request);
-    if (!isHead && request.isCopied) void this.done(markOf(request));
     if (isKept && keep === undefined && this.handOn(hold)) {
       this.plan();
       return Promise.resolve();
@@ -388,7 +383,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     // Those that have asked meanwhile join the queue first, as neighbours of each other and of those that wait. One alone may find the lock free.
     if (this.isAsking && this.waiting + this.asking.size > 1) this.client.askNow(this);
     this.holds.delete(hold);
-    const ending = { ...markOf(hold.head), served: hold.served.map(({ name }) => name) };
+    const ending = { id: hold.head.id, served: hold.served.map(({ name }) => name) };
     // Redis counts from the grant, the holder from its turn.
     const kept =
       isKept && keep !== undefined
@@ -421,7 +416,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     const request = this.requests.get(sequence);
     if (request) {
       request.told = Math.max(request.told, token);
-      request.toldAt = performance.now();
+      request.toldAt = instant();
     }
     for (const hold of this.holds) {
       if (hold.head.sequence === sequence && hold.token <= token) this.lose(hold, BY_FORCE);
@@ -464,7 +459,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       case 'confirming':
         this.reject(request, why);
         this.holds.delete(state.hold);
-        void this.done(markOf(request), request.leaseTime);
+        void this.done({ id: request.id }, request.leaseTime);
     }
     this.plan();
   }
@@ -480,9 +475,8 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   }
 
   private giveUp(request: Request, answered?: (reply: Reply) => void): void {
-    const { id, about, leaseTime, isCopied } = request;
-    request.isMarked = isCopied;
-    void this.done({ id, about, how: 'leave', ...(isCopied && { value: 'mark' }) }, leaseTime, answered);
+    const { id, about, leaseTime } = request;
+    void this.done({ id, about, ...(answered && { how: 'why' }) }, leaseTime, answered);
   }
 
   private reject(request: Request, why: Why | Error, blocker?: LockTimeoutError['blockedBy']): void {
@@ -531,7 +525,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   nextBeat(): Beat | undefined {
     if (this.named) return undefined;
     this.renewAt = Infinity;
-    const held = this.nextHolds().map((hold) => ({ hold, turn: hold.turn }));
+    const held = this.nextHolds();
     const waiting: Request[] = [];
     for (const request of this.requests.values()) {
       if (waiting.length === MOST_NAMED || waiting.length === this.waiting) break;
@@ -541,32 +535,30 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.isUrgent = false;
     this.named = { held, waiting };
     this.underWay += 1;
-    for (const { hold } of held) this.leaveServed(hold);
+    for (const hold of held) this.closeRow(hold);
     return {
       keys: this.keys,
-      held: held.map(({ hold }) => hold.words()),
+      held: held.map((hold) => hold.words()),
       waiting: waiting.map(({ name }) => name),
     };
   }
 
   /** Those that the next heartbeat names, the first to be renewed first. */
   private nextHolds(): RedisHold[] {
-    const all = [...this.holds].filter(({ renewAt, tellAt }) => Math.min(renewAt, tellAt) < Infinity);
+    const all = [...this.holds].filter(({ renewAt }) => renewAt < Infinity);
     if (all.length <= MOST_HELD) return all;
     return all.sort((one, other) => one.renewAt - other.renewAt).slice(0, MOST_HELD);
   }
 
-  /** Redis learns who has its turn; those that had theirs before leave the queue. */
-  private leaveServed(hold: RedisHold): void {
-    const [first, ...others] = hold.served;
-    if (!first || hold.tellAt === Infinity) return;
-    hold.served = [];
-    void this.done({ id: first.id, about: first.about, served: others.map(({ name }) => name) });
+  /** Redis learns who has its turn, the last under this hold; those that had theirs before leave the queue. */
+  private closeRow(hold: RedisHold): void {
+    const [first, ...others] = hold.closeRow();
+    if (first) void this.done({ id: first.id, about: first.about, served: others.map(({ name }) => name) });
   }
 
   /** Those that the heartbeat under way named and that the replicas have not confirmed yet. */
   get unconfirmed(): readonly Request[] {
-    const heads = (this.named?.held ?? []).map(({ hold }) => hold.head);
+    const heads = (this.named?.held ?? []).map(({ head }) => head);
     return heads.filter(({ state }) => state.is === 'confirming');
   }
 
@@ -578,7 +570,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     for (const [i, request] of waiting.entries()) {
       this.stillWaits(request, reply, reply.answers[held.length + i] ?? []);
     }
-    for (const [i, { hold }] of held.entries()) {
+    for (const [i, hold] of held.entries()) {
       if (this.holds.has(hold) && reply.answers[i]?.[0] === 'none') this.lose(hold, GONE);
     }
     this.plan();
@@ -588,23 +580,20 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   renewed({ sentAt, answers }: Reply): void {
     const { held = [] } = this.named ?? {};
     this.named = undefined;
-    for (const [i, { hold, turn }] of held.entries()) {
+    for (const [i, hold] of held.entries()) {
       const [what, left] = answers[i] ?? [];
-      if (what === 'held' && this.holds.has(hold))
-        this.renew(hold, { since: sentAt, left: Number(left) }, turn);
+      if (what === 'held' && this.holds.has(hold)) this.renew(hold, { since: sentAt, left: Number(left) });
     }
-    for (const { renewAt, tellAt } of this.holds) this.renewAt = Math.min(this.renewAt, renewAt, tellAt);
+    this.renewAt = this.firstRenewal();
     this.ended();
   }
 
-  /** @param named who had its turn when the heartbeat was sent */
-  private renew(hold: RedisHold, told: Told, named: Turn | undefined): void {
+  private renew(hold: RedisHold, told: Told): void {
     const { lease } = this.client.times;
     hold.told = told;
     hold.isConfirmed = true;
     hold.renewAt = hold.leaseTime === undefined ? told.since.monotonic + lease / 3 : Infinity;
     if (!hold.turn) return this.enter(hold);
-    if (hold.turn === named) hold.tellAt = Infinity;
     hold.turn.lease.renew(told.since, hold.validity(lease));
   }
 
@@ -629,7 +618,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
 
   /** The leases are uncertain, and the next heartbeat follows soon. */
   beatFailed({ retryAfter }: Pick<CommandFailure, 'retryAfter'>): void {
-    for (const { hold } of this.named?.held ?? []) if (this.holds.has(hold)) hold.turn?.lease.suspect();
+    for (const hold of this.named?.held ?? []) if (this.holds.has(hold)) hold.turn?.lease.suspect();
     for (const request of this.requests.values()) request.isDoubtful = true;
     this.named = undefined;
     const { window, lease } = this.client.times;
@@ -643,7 +632,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     if (request.state.is !== 'waiting') return;
     if (what === 'line') return this.told(request, reply);
     // It was put into the queue again since this command was sent.
-    if (request.toldAt > reply.sentAt.monotonic) return;
+    if (request.toldAt && request.toldAt.monotonic > reply.sentAt.monotonic) return;
     if (what === 'held') {
       this.client.missedMessage();
       return this.take(request, Number(token), { since: reply.sentAt, left: Number(left) });
@@ -665,7 +654,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** Redis told that the request does not hold the lock. */
   private told(request: Request, { token, sentAt }: Reply): void {
     request.told = token;
-    request.toldAt = sentAt.monotonic;
+    request.toldAt = sentAt;
     if (this.waiting <= MOST_NAMED) return;
     this.requests.delete(request.sequence);
     this.requests.set(request.sequence, request);
@@ -673,8 +662,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
 
   /** Takes note of an answer, and of what its script granted. `marked`: it has told of all that wait, and marked this client alive. */
   private note(reply: Reply, marked: boolean): void {
-    const { sentAt, token, granted, again = Infinity, isUrgent } = reply;
-    this.answers.add({ sentAt, token });
+    const { sentAt, granted, again = Infinity, isUrgent } = reply;
     const at = sentAt.monotonic + Math.min(again, this.client.times.window / 3);
     this.callAt = marked ? at : Math.min(this.callAt, at);
     if (this.unchecked > 0 || sentAt.monotonic < this.newsAt) this.callAt = -Infinity;
@@ -696,8 +684,16 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       this.askAt = Infinity;
       this.askSoon();
     }
+    // It may have been due for a hold that has ended.
+    if (this.renewAt > -Infinity) this.renewAt = this.firstRenewal();
     if (this.beatAt <= now) this.client.beat(this);
     this.plan();
+  }
+
+  private firstRenewal(): number {
+    let first = Infinity;
+    for (const { renewAt } of this.holds) first = Math.min(first, renewAt);
+    return first;
   }
 
   /** When the next heartbeat is due (monotonic). */
@@ -727,9 +723,4 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   private idOf(sequence: number): string {
     return `${this.client.id}:${sequence}`;
   }
-}
-
-/** How a hold ends: with a mark if a copy of the acquire of its request may still be under way, which should do nothing then (rule 8). */
-function markOf({ id, about, isCopied }: Request): Ending {
-  return isCopied ? { id, about, how: 'mark' } : { id };
 }

@@ -74,7 +74,7 @@ export type Message =
 
 /** The name of the hash comes last: it begins with the key prefix, which may contain spaces. Undefined for any other text. */
 export function readMessage(text: string): Message | undefined {
-  const [, granted, byMessage = ''] = /^granted (\d{1,16} \d{1,16} [\d,]+) (.*)$/s.exec(text) ?? [];
+  const [, granted, byMessage = ''] = /^(?:granted|held) (\d{1,16} \d{1,16} [\d,]+) (.*)$/s.exec(text) ?? [];
   if (granted !== undefined) return { kind: 'granted', hash: byMessage, granted: readGranted(granted) };
   const [, sequence, token, ofLost = ''] = /^lost (\d{1,16}) (\d{1,16}) (.*)$/s.exec(text) ?? [];
   if (token !== undefined)

@@ -49,16 +49,12 @@ export class Request implements Ask, WaitLine<Grant> {
   askedAt: Instant | undefined;
   /** The token that the lock had given when Redis told last that the request does not hold it, and when that command was sent (rule 5). */
   told = 0;
-  toldAt = 0;
+  toldAt: Instant | undefined;
   /** How many of its grants had expired before it could have its turn, and the token of the last of them. */
   missed = 0;
   lastMissed = 0;
-  /** Whether a copy of its acquire may still be under way (rule 8). */
-  isCopied = false;
   /** Whether a command failed while it asked or waited: a primary that was replaced since may wake up and grant it (rule 5). */
   isDoubtful = false;
-  /** Whether it has ended with a `done` that leaves a mark. */
-  isMarked = false;
   /** Whether its caller was told its place. */
   isPlaced = false;
 
@@ -91,7 +87,7 @@ export class Request implements Ask, WaitLine<Grant> {
 
   /** Whether Redis has told that the grant with this token has ended, after `since`, the earliest that it can have been made (rule 5). */
   isTold(token: number, since: Instant): boolean {
-    return token <= this.told && since.monotonic <= this.toldAt;
+    return token <= this.told && since.monotonic <= (this.toldAt?.monotonic ?? 0);
   }
 
   get key(): string {
@@ -145,10 +141,10 @@ export class RedisHold {
   turn: Turn | undefined;
   /** Neighbours that had their turns, and that Redis may still have in the queue. */
   served: Request[] = [];
+  /** Whether Redis has been told who has its turn: then no further neighbour has one. */
+  private isRowClosed = false;
   /** When to renew it (monotonic); Infinity: never, for its end is known and fixed. */
   renewAt = Infinity;
-  /** When to tell Redis who has its turn now (monotonic). */
-  tellAt = Infinity;
   /** Whether a heartbeat has confirmed it, and with the option `replicas`, so have these. */
   isConfirmed = false;
   /** Whether heartbeats only ask for its lease and do not renew it; then nobody else has a turn. */
@@ -180,9 +176,22 @@ export class RedisHold {
     return left - safetyMargin(this.leaseTime ?? usual, left);
   }
 
+  get hasNeighbours(): boolean {
+    return this.neighbours.length > 0;
+  }
+
+  /** Ends the row of turns with the one under way. Those that have had theirs. */
+  closeRow(): Request[] {
+    const { served } = this;
+    this.isRowClosed = true;
+    this.served = [];
+    return served;
+  }
+
   /** The next neighbour that still waits, with its token; undefined if there is none. */
-  nextNeighbour(): { readonly request: Request; readonly token: number } | undefined {
-    while (this.next < this.neighbours.length) {
+  nextNeighbour(since: number): { readonly request: Request; readonly token: number } | undefined {
+    if (this.grantedAt < since) return undefined;
+    while (!this.isRowClosed && this.next < this.neighbours.length) {
       const request = this.neighbours[this.next];
       this.next += 1;
       if (request?.mayHaveTurn) return { request, token: this.token + this.next };
@@ -190,10 +199,10 @@ export class RedisHold {
     return undefined;
   }
 
-  /** What heartbeats say of it: its id, and who has its turn if Redis does not know that. */
+  /** What heartbeats say of it: its id, and who has its turn if that is not the head. */
   words(): { readonly id: string; readonly lease: number | ''; readonly present: string } {
     const { turn } = this;
-    const present = turn && this.tellAt < Infinity ? `${turn.number} ${turn.request.name}` : '';
+    const present = turn && turn.request !== this.head ? `${turn.number} ${turn.request.name}` : '';
     return { id: this.id, lease: this.isStopped ? 0 : '', present };
   }
 

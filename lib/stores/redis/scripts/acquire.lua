@@ -11,7 +11,6 @@
 --       line TICKET N   it is in the queue, N are served before it
 --       full N          N wait, more than it accepts; it is not in the queue
 --       busy BLOCKER    a try that was not admitted (includes/blocker.lua)
---       over            it was given up (a mark of `done`)
 --       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
 -- Errors OOM if memory is full and nothing could be passed on; FORMAT, PROTOCOL before any write
 local time = redis.call('TIME')
@@ -44,6 +43,30 @@ local function isNext(lock, waiting, terms)
   return waiting == 0 and admits(lock, terms) and mayGrant(lock)
 end
 
+-- Asks which clients in the queue listen: those that do not have SILENCE ms to call (rule 7). At most once in that time for each lock, for
+-- it looks at the whole queue.
+local function askWhoListens(lock)
+  local askedAt = tonumber(redis.call('HGET', lock.hash, 'asked') or 0)
+  if math.abs(lock.now - askedAt) <= SILENCE then
+    return
+  end
+  set(lock, 'asked', number(lock.now))
+  local isKnown, clients, channels = {}, {}, {}
+  for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
+    local client, terms = string.match(name, '^([^:]+):%d+:([^:]*)')
+    if client and not isKnown[client] and string.sub(terms, -1) ~= 'u' then
+      isKnown[client] = true
+      clients[#clients + 1], channels[#channels + 1] = client, lock.prefix .. 'client:' .. client
+    end
+  end
+  local counts = redis.pcall('PUBSUB', 'NUMSUB', unpack(channels))
+  for i, client in ipairs(clients) do
+    if counts[2 * i] == 0 then
+      redis.call('ZADD', lock.clients, 'XX', 'LT', lock.now + SILENCE, client)
+    end
+  end
+end
+
 -- The answer for a request that does not accept the queue as it is; nil: it does, or is in it. How many wait then.
 local function refusal(lock, client, waiting, name, terms, most)
   if redis.call('ZSCORE', lock.queue, name) then
@@ -53,17 +76,18 @@ local function refusal(lock, client, waiting, name, terms, most)
   elseif waiting < tonumber(most) then
     return nil, waiting
   end
-  sweep(lock, client)
+  askWhoListens(lock)
+  sweep(lock)
   pass(lock, client)
   waiting = redis.call('ZCARD', lock.queue)
   return waiting >= tonumber(most) and not isNext(lock, waiting, terms) and 'full ' .. waiting or nil, waiting
 end
 
--- Looks up the requests behind the first. The result has the hold of the request at values[i] at (i - 3) / 2, and its mark at (i - 1) / 2.
+-- Looks up the requests behind the first. The result has the hold of the request at values[i] at (i - 1) / 4.
 local function recordsOf(lock, values)
   local fields = {}
   for i = 5, #values, 4 do
-    fields[#fields + 1], fields[#fields + 2] = 'h:' .. values[i], 'x:' .. values[i]
+    fields[#fields + 1] = 'h:' .. values[i]
   end
   return #fields > 0 and redis.call('HMGET', lock.hash, unpack(fields)) or {}
 end
@@ -82,14 +106,9 @@ local function ask(first, values)
   for i = 1, #values, 4 do
     local id, about, most, ticket = values[i], values[i + 1], values[i + 2] or '', values[i + 3] or ''
     local name, terms, answer = id .. ':' .. about, readTerms(string.match(about, '^[^:]*')), nil
-    local held, mark = lock.held, lock.mark
-    if i > 1 then
-      held, mark = records[(i - 3) / 2], records[(i - 1) / 2]
-    end
+    local held = i > 1 and records[(i - 1) / 4] or i == 1 and lock.held
     if held then
       answer = describeHeld(lock, held)
-    elseif mark then
-      answer = 'over'
     else
       local limit, isMixed = lock.limit, lock.isMixed
       setLimit(lock, terms.limit)
@@ -115,6 +134,10 @@ local function ask(first, values)
     told[#told + 1] = answer or 'line'
   end
   if next(inQueue) then
+    if lock.isNew then
+      -- Else a lock that is never idle would keep all clients that it has ever seen.
+      sweep(lock)
+    end
     pass(lock, client)
   end
   for i, entry in pairs(inQueue) do

@@ -5,13 +5,12 @@
 -- ARGV  [1] id of a request: all there is for the end of a usual hold
 --       [2] its terms and label, '' if it cannot be in the queue  [3] how:
 --       ''       no more than that
---       'leave'  it gave up before it had the lock, as far as its client knows: the answer tells what blocks the lock; [4] 'mark': as 'mark', too
---       'mark'   a copy of its acquire may still be under way and must do nothing: leaves a mark for MARK ms
+--       'why'    its wait time has elapsed: the answer tells what blocks the lock
 --       'keep'   [4] ms, counted from the grant, for which no request gets what it held
 --       'force'  it belongs to another client, which is told; [4] the token that it must have, '': any; [5] … more ids
 --       [5] … if not by force: names of those that had their turns under its hold (rule 9)
 -- Returns 1: it held the lock alone, and nobody waits
---       or a reply (includes/reply.lua) with one answer: held, line N, or none; after it, for 'leave', the blocker
+--       or a reply (includes/reply.lua) with one answer: held, line N, or none; after it, for 'why', the blocker
 --       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
 -- Errors FORMAT, PROTOCOL before any write
 
@@ -32,8 +31,6 @@ end
 --- include: pass
 --- include: reply
 --- include: several
--- A hash with more fields may have old marks.
-local MANY = 100
 local time = redis.call('TIME')
 
 -- Ends the holds of other clients, and tells them. `token`: that the first must have. Whether any has ended.
@@ -142,14 +139,6 @@ local function finish(first, values)
       tell(lock, string.match(head, '^[^:]+'), 'look ' .. lock.hash)
     end
   end
-  if how == 'mark' or how == 'leave' and values[4] == 'mark' then
-    set(lock, 'x:' .. id, lock.now + MARK)
-    lock.life = math.max(lock.life, MARK)
-    if redis.call('HLEN', lock.hash) > MANY then
-      -- `expire` clears old marks away, also of a lock that is never at rest.
-      lock.ends = math.min(lock.ends, lock.now)
-    end
-  end
   expire(lock)
   pass(lock, client)
   if how == 'keep' and lock.used > 0 then
@@ -163,7 +152,7 @@ local function finish(first, values)
       end
     end
   end
-  local why = how == 'leave' and blocker(lock) or nil
+  local why = how == 'why' and blocker(lock) or nil
   close(lock)
   return reply(lock, client, { answer, why })
 end

@@ -55,6 +55,22 @@ local function renew(lock, id, lease, present)
   return 'held ' .. number(ends - lock.now) .. ' ' .. number(was.token)
 end
 
+-- Tells the holder once more that it holds the lock, on behalf of the head: if it does not know that any more, it gives it back (rule 8).
+local function remind(lock, client, named)
+  local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]
+  if not head or string.match(head, '^[^:]+') ~= client then
+    return
+  end
+  eachHold(lock, 1, function(id, value)
+    local owner, sequence = string.match(id, '^([^:-]+):(%d+)$')
+    local was = readHold(value)
+    if owner and not named[id] then
+      tell(lock, owner, 'held ' .. number(was.token) .. ' ' .. number(math.max(0, was.ends - lock.now)) .. ' ' .. sequence .. ' ' .. lock.hash)
+    end
+    return true
+  end)
+end
+
 local time = redis.call('TIME')
 
 local function beat(first, values)
@@ -64,17 +80,21 @@ local function beat(first, values)
     return nil, problem
   end
   expire(lock)
-  local answers, late = {}, {}
+  local answers, late, named = {}, {}, {}
   for i = 3, last, 3 do
+    named[values[i]] = true
     answers[#answers + 1] = renew(lock, values[i], values[i + 1], values[i + 2])
   end
   if last < #values then
     markAlive(lock, client)
     keepQueue(lock)
-    sweep(lock, client)
+    sweep(lock)
   end
   pass(lock, client)
   flush(lock)
+  if last < #values and lock.mode == 'write' then
+    remind(lock, client, named)
+  end
   for i = last + 1, #values do
     local value = redis.call('HGET', lock.hash, 'h:' .. string.match(values[i], '^[^:]+:%d+'))
     local isInQueue = redis.call('ZSCORE', lock.queue, values[i])

@@ -16,7 +16,7 @@ end
 -- For how many holders the reply says whether anybody listens.
 local MOST_COUNTED = 16
 local holds, channels = {}, {}
-eachHold(lock, function(id, value)
+eachHold(lock, MOST_HOLDERS, function(id, value)
   holds[#holds + 1], holds[#holds + 2] = 'h:' .. id, value
   if #channels < MOST_COUNTED and not readHold(value).terms.isUncounted then
     channels[#channels + 1] = lock.prefix .. 'client:' .. string.match(id, '^-?([^:]*)')

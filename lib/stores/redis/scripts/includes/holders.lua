@@ -59,11 +59,12 @@ local function drop(lock, id, value)
   end
 end
 
--- Calls `found` with the id and the value of each hold; of a very large lock, of a part. `found` may return true: enough.
-local function eachHold(lock, found)
+-- Calls `found` with the id and the value of each hold, which Redis reads `size` at a time; of a very large lock, of a part. `found` may
+-- return true: enough.
+local function eachHold(lock, size, found)
   local cursor, looked = '0', 0
   repeat
-    local page = redis.call('HSCAN', lock.hash, cursor, 'MATCH', 'h:*', 'COUNT', MOST_HOLDERS)
+    local page = redis.call('HSCAN', lock.hash, cursor, 'MATCH', 'h:*', 'COUNT', size)
     for i = 1, #page[2], 2 do
       if found(string.sub(page[2][i], 3), page[2][i + 1]) then
         return
@@ -82,7 +83,7 @@ local function renewLimit(lock, limit)
   local newest, found = 0, last and readTerms(string.match(last, '^[^:]+:%d+:([^:]*)') or '').limit
   if not found then
     flush(lock)
-    eachHold(lock, function(_, value)
+    eachHold(lock, MOST_HOLDERS, function(_, value)
       local was = readHold(value)
       if was.terms.limit and was.token > newest then
         newest, found = was.token, was.terms.limit
@@ -92,7 +93,7 @@ local function renewLimit(lock, limit)
   lock.limit = found or nil
 end
 
--- Ends what has expired: leases that were not renewed, times for which a lock was kept, and marks. A lock with more fields than one call
+-- Ends what has expired: leases that were not renewed, and times for which a lock was kept. A lock with more fields than one call
 -- looks at is looked at in parts: `scan` says where to go on, `least` is the earliest end so far.
 local function expire(lock)
   if lock.ends > lock.now then
@@ -103,12 +104,14 @@ local function expire(lock)
   local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
   for i = 1, #page[2], 2 do
     local field, value = page[2][i], page[2][i + 1]
-    local kind, ends = string.match(field, '^[hx]:'), tonumber(string.match(value, '^%d+')) or 0
-    if kind and ends <= lock.now then
-      over[#over + 1] = field
-      lock.used = kind == 'h:' and math.max(0, lock.used - readHold(value).terms.weight) or lock.used
-    elseif kind == 'h:' then
-      lock.least, sum = math.min(lock.least, ends), sum + readHold(value).terms.weight
+    if string.sub(field, 1, 2) == 'h:' then
+      local was = readHold(value)
+      if was.ends <= lock.now then
+        over[#over + 1] = field
+        lock.used = math.max(0, lock.used - was.terms.weight)
+      else
+        lock.least, sum = math.min(lock.least, was.ends), sum + was.terms.weight
+      end
     end
   end
   inParts('HDEL', lock.hash, over)

@@ -15,7 +15,7 @@ local MOST_VALUES = 1000
 -- The lock whose keys begin at KEYS[first], or nil and the text of an error. `id`: a request of which to tell what the hash has.
 local function open(time, first, id)
   local hash = KEYS[first]
-  local state, held, mark = unpack(redis.call('HMGET', hash, 'format', 'h:' .. (id or ''), 'x:' .. (id or '')))
+  local state, held = unpack(redis.call('HMGET', hash, 'format', 'h:' .. (id or '')))
   local token, mode, used, limit, mixed, ends, scan, least
   if state then
     local format = string.match(state, '^%d+')
@@ -44,8 +44,8 @@ local function open(time, first, id)
     ends = tonumber(ends) or math.huge,
     -- Where `expire` goes on, and the earliest end that it has seen.
     scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
-    -- The hold and the mark of the request `id`; false: it has none.
-    held = held, mark = mark,
+    -- The hold of the request `id`; false: it has none.
+    held = held,
     -- The state as it was read or written last; false: there was none.
     state = state,
     -- Field, value … still to be written.
@@ -58,9 +58,9 @@ local function open(time, first, id)
     reached = {}, hasDeaf = false,
     -- Channel, text … to be sent at the end.
     messages = {},
-    -- This call has put its caller into the queue; how many entries, and which, it has taken out by `leave`; it has found clients of a lock
+    -- The caller was not in `clients`; this call has put it into the queue; how many entries, and which, it has taken out by `leave`; it has found clients of a lock
     -- of which nothing else is left.
-    entered = false, gone = 0, left = {}, isStale = false,
+    isNew = false, entered = false, gone = 0, left = {}, isStale = false,
     -- The queue was not looked at to its end.
     more = false,
   }
@@ -130,21 +130,17 @@ local function flush(lock)
   keepAlive(lock)
 end
 
--- Deletes a lock that is neither held nor waited for; false: something of it must be kept for a while.
+-- Deletes a lock that is neither held nor waited for.
 local function clear(lock)
   lock.limit, lock.isMixed = nil, false
   local ahead = math.min(math.ceil((lock.token - lock.micros) / 1000), WINDOW)
-  if #lock.fields > 0 or redis.call('HLEN', lock.hash) > (lock.state and 1 or 0) + redis.call('HEXISTS', lock.hash, 'ahead') then
-    -- There are marks of `done`.
-    return false
-  elseif ahead > 0 then
+  if ahead > 0 then
     -- Tokens that were kept for neighbours run ahead of the clock: until it has caught up, the next token could be lower.
     flush(lock)
     redis.call('PEXPIRE', lock.hash, ahead + 1)
   else
     redis.call('DEL', lock.hash)
   end
-  return true
 end
 
 -- Writes the lock back, and sends the messages.
@@ -154,8 +150,10 @@ local function close(lock)
     -- While it is held the clients stay: the next in the queue may be one of them. Something else may be kept there.
     redis.pcall('ZREMRANGEBYSCORE', lock.clients, '-inf', '+inf')
   end
-  if lock.used > 0 or not isEmpty or not clear(lock) then
+  if lock.used > 0 or not isEmpty then
     flush(lock)
+  else
+    clear(lock)
   end
   for _, message in ipairs(lock.messages) do
     -- A user who may not publish must not leave a script half done: clients learn by their heartbeats, too.

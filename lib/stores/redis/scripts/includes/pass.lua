@@ -39,19 +39,28 @@ local function leave(lock, names)
   end
 end
 
--- Takes out of the queue who is gone, whatever is held (rule 7).
-local function sweep(lock, caller)
-  local gone, entries, limit = {}, redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1), nil
-  for _, name in ipairs(entries) do
+-- Takes out of the queue the requests of clients that have not called for too long, whatever is held (rule 7). Costs one call unless a
+-- client is gone; then a look at the queue, and the client leaves `clients`, so that the next caller does not look again.
+local function sweep(lock)
+  local earliest = redis.call('ZRANGE', lock.clients, 0, 0, 'WITHSCORES')[2]
+  if not earliest or tonumber(earliest) >= lock.now then
+    return
+  end
+  local isGone, names, limit = {}, {}, nil
+  local clients = redis.call('ZRANGE', lock.clients, 0, MOST_ENTRIES - 1, 'WITHSCORES')
+  for i = 1, #clients, 2 do
+    isGone[clients[i]] = tonumber(clients[i + 1]) < lock.now
+  end
+  for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
     local client, terms = string.match(name, '^([^:]+):%d+:([^:]*)')
-    if client ~= caller and (not client or reach(lock, client, string.sub(terms, -1) == 'u') == 'gone') then
-      gone[#gone + 1] = name
+    if not client or isGone[client] then
+      names[#names + 1] = name
       limit = readTerms(terms or '').limit == lock.limit and lock.limit or limit
     end
   end
-  leave(lock, gone)
+  leave(lock, names)
   renewLimit(lock, limit)
-  lock.more = lock.more or #entries == MOST_ENTRIES and #gone > 0
+  redis.call('ZREMRANGEBYSCORE', lock.clients, '-inf', '(' .. number(lock.now))
 end
 
 -- The sequence of an entry that may have its turn under a hold of the client, or nil.

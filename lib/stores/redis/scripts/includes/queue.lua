@@ -1,13 +1,9 @@
 -- Who enters the queue, and how long it lives.
 
 local function markAlive(lock, client)
-  local isNew = redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1
+  lock.isNew = redis.call('ZADD', lock.clients, lock.now + WINDOW, client) == 1
   -- Whatever the queue has: one of the two may have been evicted, or made before the clock was set back.
   outlive(lock.clients, 2 * WINDOW)
-  if isNew then
-    -- Else a lock that is never idle would keep all clients that it has ever seen.
-    redis.call('ZREMRANGEBYSCORE', lock.clients, 0, '(' .. number(lock.now))
-  end
 end
 
 -- The hash lives for as long as the queue.
