@@ -1,10 +1,10 @@
 /**
- * Which files of lib may import which: no circles, and in each hall no import from a room to a later one. Imports of types count:
- * they cost nothing at run time, but a reader has to follow them. docs/internals/architecture.md has the rooms in a picture.
+ * Which files of lib may import which: no circles, and no import of a module in a higher layer. Imports of types count: they cost
+ * nothing at run time, but a reader has to follow them. docs/internals/architecture.md has the layers in a picture.
  */
 
-/** The rooms of each hall, from the ground up: names of folders or files in it. The hall's other files stand on top. */
-const HALLS = {
+/** The layers of each folder, the lowest first, each with its modules: subfolders or files. The folder's other files are the highest layer. */
+const LAYERS = {
   lib: [
     ['core'],
     ['stores'],
@@ -36,15 +36,15 @@ const STORE_CHOOSERS = ['lib/setup/store-factory.ts', 'lib/setup/options.ts', 'l
 
 const literally = (path) => path.replaceAll('.', '\\.');
 
-/** What stands in a room: its folder, or the file itself. */
-const within = (hall, rooms) => `^${hall}/(${rooms.map(literally).join('|')})(/|$)`;
+/** The files of modules. */
+const within = (folder, modules) => `^${folder}/(${modules.map(literally).join('|')})(/|$)`;
 
-const upward = Object.entries(HALLS).flatMap(([hall, floors]) =>
-  floors.map((rooms, floor) => ({
-    name: `${hall}: ${rooms.join(', ')} imports nothing above`,
+const upward = Object.entries(LAYERS).flatMap(([folder, layers]) =>
+  layers.map((modules, layer) => ({
+    name: `${folder}: ${modules.join(', ')} imports no higher layer`,
     severity: 'error',
-    from: { path: within(hall, rooms) },
-    to: { path: `^${hall}/`, pathNot: within(hall, floors.slice(0, floor + 1).flat()) },
+    from: { path: within(folder, modules) },
+    to: { path: `^${folder}/`, pathNot: within(folder, layers.slice(0, layer + 1).flat()) },
   })),
 );
 

@@ -35,18 +35,18 @@ const NAMESPACE = `fair-lock-demo-${randomBytes(4).toString('hex')}`;
 const { keep } = parseArgs({ options: { keep: { type: 'boolean', default: false } } }).values;
 const log = new EventLog().setMaxListeners(0);
 const instances = [];
-const curtain = new AbortController();
+const ending = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   // Not `once`: a library of the container client ends the process itself where it finds no other listener.
-  process.on(signal, () => curtain.abort(new Error(`The demo was ended by ${signal}.`)));
+  process.on(signal, () => ending.abort(new Error(`The demo was ended by ${signal}.`)));
 }
 
 print('Looking for a Redis: REDIS_URL, a container, a redis-server here, one to install …');
 const finding = findRedis();
 try {
-  await Promise.race([show(), once(curtain.signal, 'abort')]);
-  curtain.signal.throwIfAborted();
-  if (keep) await Promise.race([stayOpen(), once(curtain.signal, 'abort')]);
+  await Promise.race([show(), once(ending.signal, 'abort')]);
+  ending.signal.throwIfAborted();
+  if (keep) await Promise.race([stayOpen(), once(ending.signal, 'abort')]);
 } catch (error) {
   process.exitCode = 1;
   print(`\n${error.message}`, 'red');
@@ -78,7 +78,7 @@ async function show() {
 
 async function open(name) {
   const { url } = await finding;
-  curtain.signal.throwIfAborted();
+  ending.signal.throwIfAborted();
   const instance = new Instance(name, { REDIS_URL: url, NAMESPACE, ...TIMES }, log);
   instances.push(instance);
   await instance.open();
@@ -195,7 +195,7 @@ async function stayOpen() {
   const redis = source === 'REDIS_URL' ? '' : ` --redis ${url}`;
   print(`  Shell: npx nestjs-fair-lock ls${redis} --prefix ${NAMESPACE}:lock`);
   print('  Ctrl+C closes the shop.');
-  await keepOrdering(alive, curtain.signal);
+  await keepOrdering(alive, ending.signal);
 }
 
 /** Leaves nothing behind: a server of the demo's own goes as a whole. */

@@ -70,19 +70,19 @@ export interface Fault {
 }
 
 /** What faults are drawn for. */
-type FaultRoom = Pick<Plan, 'clients' | 'names' | 'safety' | 'lease' | 'window' | 'commandTimeout'>;
+type FaultFrame = Pick<Plan, 'clients' | 'names' | 'safety' | 'lease' | 'window' | 'commandTimeout'>;
 
 /** Mostly what is shorter than the protocol's own times, sometimes longer. */
-function drawDuration(random: Random, { lease, window, commandTimeout }: FaultRoom): number {
+function drawDuration(random: Random, { lease, window, commandTimeout }: FaultFrame): number {
   const scale = random.pick([50, 300, commandTimeout, window, lease, 1.5 * (lease + window)]);
   return random.between(0.2, 1.2) * scale;
 }
 
-export function drawFaults(random: Random, kinds: readonly FaultKind[], room: FaultRoom): Fault[] {
+export function drawFaults(random: Random, kinds: readonly FaultKind[], frame: FaultFrame): Fault[] {
   const faults: Fault[] = [];
   for (const kind of kinds) {
     const times = ONCE.has(kind) ? random.int(1, 2) : random.int(1, 8);
-    for (let i = 0; i < times; i++) faults.push(drawFault(random, kind, room));
+    for (let i = 0; i < times; i++) faults.push(drawFault(random, kind, frame));
   }
   return faults.sort((one, other) => one.at - other.at);
 }
@@ -90,21 +90,21 @@ export function drawFaults(random: Random, kinds: readonly FaultKind[], room: Fa
 /** Kinds that leave little behind to go on with. */
 const ONCE = new Set<FaultKind>(['kill', 'shutdown', 'server-step', 'failover', 'split']);
 
-export function drawFault(random: Random, kind: FaultKind, room: FaultRoom): Fault {
+export function drawFault(random: Random, kind: FaultKind, frame: FaultFrame): Fault {
   return {
     kind,
-    at: random.between(10, room.safety),
-    duration: drawDuration(random, room),
-    client: random.int(0, room.clients.length - 1),
-    lock: random.int(0, room.names.length - 1),
+    at: random.between(10, frame.safety),
+    duration: drawDuration(random, frame),
+    client: random.int(0, frame.clients.length - 1),
+    lock: random.int(0, frame.names.length - 1),
     role: random.pick(['commands', 'subscriber', 'both']),
     direction: random.pick(['up', 'down', 'both']),
     flag: random.chance(0.5),
-    amount: drawAmount(random, kind, room),
+    amount: drawAmount(random, kind, frame),
   };
 }
 
-function drawAmount(random: Random, kind: FaultKind, { lease }: FaultRoom): number {
+function drawAmount(random: Random, kind: FaultKind, { lease }: FaultFrame): number {
   switch (kind) {
     case 'delay':
       return random.pick([50, 300, 1_000, 2_500]) * random.between(0.3, 1);

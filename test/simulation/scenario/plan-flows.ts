@@ -11,7 +11,7 @@ import {
 import type { PlannedFlow, PlannedRequest } from './plan.js';
 
 /** What the requests of a plan depend on. */
-export interface FlowRoom {
+export interface FlowFrame {
   readonly clients: number;
   readonly locks: number;
   readonly safety: number;
@@ -24,22 +24,22 @@ export interface FlowRoom {
   readonly scale: TimeScale;
 }
 
-export function drawFlows(random: Random, room: FlowRoom): PlannedFlow[] {
+export function drawFlows(random: Random, frame: FlowFrame): PlannedFlow[] {
   const flows: PlannedFlow[] = [];
   const habits: Habits = {
-    hold: room.long * random.pick([5, 50, 300, 1_500]),
-    think: room.long * random.pick([20, 200, 2_000]),
-    bounded: room.longHolds ? 0.3 : random.pick([0.05, 0.05, 0.3]),
+    hold: frame.long * random.pick([5, 50, 300, 1_500]),
+    think: frame.long * random.pick([20, 200, 2_000]),
+    bounded: frame.longHolds ? 0.3 : random.pick([0.05, 0.05, 0.3]),
     tiny: random.chance(0.04) ? 0.1 : 0,
     // One request at most for a lock: others wait for it.
-    long: room.longHolds ? room.locks : 0,
-    impatient: random.chance(room.longHolds ? 0.5 : 0.1),
+    long: frame.longHolds ? frame.locks : 0,
+    impatient: random.chance(frame.longHolds ? 0.5 : 0.1),
   };
-  for (let client = 0; client < room.clients; client++) {
+  for (let client = 0; client < frame.clients; client++) {
     for (let i = random.int(1, 4); i > 0; i--) {
       const requests: PlannedRequest[] = [];
       const count = random.int(1, 12);
-      for (let j = 0; j < count; j++) requests.push(drawRequest(random, room, habits));
+      for (let j = 0; j < count; j++) requests.push(drawRequest(random, frame, habits));
       flows.push({ client, requests });
     }
   }
@@ -61,8 +61,8 @@ interface Habits {
   long: number;
 }
 
-function drawRequest(random: Random, room: FlowRoom, habits: Habits): PlannedRequest {
-  const { locks, safety, lease, scale } = room;
+function drawRequest(random: Random, frame: FlowFrame, habits: Habits): PlannedRequest {
+  const { locks, safety, lease, scale } = frame;
   const kind = random.next();
   const isLong = habits.long > 0 && random.chance(0.3);
   const tiny = random.chance(habits.tiny) ? random.pick(SHORT_LEASES) : undefined;

@@ -2,7 +2,7 @@ import type { Share } from '../../../lib/core/port/lock-store.js';
 import { Random } from '../world/random.js';
 import { drawClocks } from './clocks.js';
 import { drawFaults, FAULT_KINDS, type Fault, type FaultKind } from './faults.js';
-import { drawFlows, type FlowRoom } from './plan-flows.js';
+import { drawFlows, type FlowFrame } from './plan-flows.js';
 import { withLostGrant } from './lost-grant.js';
 import { withKept } from './kept.js';
 import { withShares } from './shares.js';
@@ -123,7 +123,7 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
   const anyKinds = drawKinds(random, limits);
   const isOutage = !limits.only && new Random(seed, OUTAGE).chance(OUTAGES_ALONE);
   const kinds = isOutage ? OUTAGES : anyKinds;
-  const room: FlowRoom = {
+  const frame: FlowFrame = {
     clients,
     locks: names.length,
     safety,
@@ -144,7 +144,7 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
     latency,
     safety,
     clients: Array.from({ length: clients }, () => drawClient(random, safety, scale, prefixes.length)),
-    flows: drawFlows(random, room),
+    flows: drawFlows(random, frame),
     lags: [],
   };
   const plan = { ...drawn, faults: drawFaults(random, kinds, drawn) };
