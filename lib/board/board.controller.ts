@@ -107,7 +107,7 @@ export class FairLockBoardController {
     if (typeof key !== 'string' || !named) {
       throw new BadRequestException(
         'The body must be { key, token } or { key, holder } as JSON, with the fencing token of the hold to end, or the id of ' +
-          'the shared holder.',
+          'a holder without a token.',
       );
     }
     const released = await this.feed.locks.forceRelease(key, named).catch(asBadRequest);

@@ -10,9 +10,9 @@ COMMANDS
   force-release KEY --token T
                             Takes the lock from the holder with the fencing token T and serves the next in
                             the queue. The holder is told, but can continue for a moment: only the token keeps
-                            its late writes out. Not for --store redisson, which has no tokens.
+                            its late writes out.
   force-release KEY --holder ID
-                            The same for one of several holders of a shared lock.
+                            The same for a holder without a token: of a shared lock, or with --store redisson.
   doctor                    Checks Redis as an application does at startup (rights, version, memory policy,
                             clock), and looks for silent processes and locks of dead processes.
 
@@ -29,7 +29,7 @@ OPTIONS
   --interval MS             watch: how long to pause between two outputs. Default: 1000
   --count N                 watch: end after N outputs.
   --token T                 force-release: the token that inspect shows.
-  --holder ID               force-release: the id of a shared holder that inspect shows.
+  --holder ID               force-release: the id of a holder without a token; inspect shows it.
   --json                    One JSON value for programs; watch prints one on each line. Times are in ms. With
                             the status 4 it is {"error":"…"}.
   --help, --version

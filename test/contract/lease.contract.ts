@@ -1,4 +1,5 @@
-import { LockLostError, LockTimeoutError } from '../../lib/core/errors/errors.js';
+import { LockHolderChangedError, LockLostError, LockTimeoutError } from '../../lib/core/errors/errors.js';
+import { type NamedGrant } from '../../lib/core/port/lock-store.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { block, eventually, pause, SOON } from '../support/waiting.js';
 import { type Bench } from './store-under-test.js';
@@ -197,6 +198,23 @@ export function describeLease(bench: Bench): void {
     await holder.release();
     expect(grant.lease.state).toBe('held');
     await grant.release();
+  });
+
+  test('force that names a hold ends that one, and changes nothing when another has the lock', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key);
+    const next = await bench.askInLine(1, key);
+    const force = (named: NamedGrant): Promise<boolean> => bench.client(2).forceRelease(key, named);
+    await expect(force({ holder: 'nobody' })).rejects.toThrow(LockHolderChangedError);
+    expect(holder.lease.state).toBe('held');
+    const { token, id } = (await bench.client(2).inspect(key)).holder ?? {};
+    const named = token === undefined ? { holder: id } : { token };
+    expect(await force(named)).toBe(true);
+    const grant = await next.granted();
+    await expect(force(named)).rejects.toThrow(LockHolderChangedError);
+    expect(grant.lease.state).toBe('held');
+    await Promise.all([holder.release(), grant.release()]);
+    await expect(force(named)).rejects.toThrow(LockHolderChangedError);
   });
 
   test('force on a free lock says that it was not held', async () => {

@@ -1,13 +1,8 @@
 import { jest } from '@jest/globals';
 import { type Redis } from 'ioredis';
-import {
-  type AcquireReply,
-  type LeaveReply,
-  type RedissonCommands,
-} from '../../lib/stores/redisson/commands.js';
+import { type AcquireReply, type RedissonCommands } from '../../lib/stores/redisson/commands.js';
 import { type LineKeys } from '../../lib/stores/redisson/keys.js';
-import { script } from '../../lib/stores/redis-client/commands/script.js';
-import { acquire, renew } from '../../lib/stores/redisson/scripts/scripts.generated.js';
+import { type LeaveReply } from '../../lib/stores/redisson/leavers.js';
 import { type RawLock } from '../support/redisson.js';
 import { type Asked, RedissonWire } from './redisson-wire.js';
 import { eventually, SOON } from '../support/waiting.js';
@@ -39,7 +34,7 @@ describe('the wire format of Redisson', () => {
   afterEach(() => void jest.restoreAllMocks());
 
   const ask = (id: string, options?: Asked): Promise<AcquireReply> => wire.ask(id, options);
-  const leave = (id: string): Promise<LeaveReply> => wire.leave(id);
+  const leave = (id: string, wait?: number): Promise<LeaveReply> => wire.leave(id, wait);
   const state = (): Promise<RawLock> => wire.state();
   const deadlineOf = async (id: string): Promise<number> => Number((await state()).deadlines[id]);
 
@@ -190,6 +185,21 @@ describe('the wire format of Redisson', () => {
     });
   });
 
+  test('a head that lives keeps its place however long the holder holds, and the others behind it', async () => {
+    await line('t2', 't3');
+    const { deadlines } = await state();
+    wire.clientTime = Number(deadlines['t2']) - 0.7 * WAIT;
+    await ask('t2'); // not worth it yet
+    await ask('t3'); // not the head
+    expect((await state()).deadlines).toEqual(deadlines);
+    wire.clientTime = Number(deadlines['t2']) - 1;
+    expect(await ask('t2')).toMatchObject({ status: 'queued', entered: false });
+    expect(await state()).toMatchObject({
+      queue: ['t2', 't3'],
+      deadlines: { t2: String(wire.clientTime + WAIT), t3: String(wire.clientTime + 2 * WAIT) },
+    });
+  });
+
   test('a waiter that leaves takes its wait time from those behind it only', async () => {
     await line('t2', 't3', 't4', 't5');
     const before = (await state()).deadlines;
@@ -210,6 +220,28 @@ describe('the wire format of Redisson', () => {
       ahead: undefined,
     });
     expect(await state()).toEqual(after);
+  });
+
+  test('who leave together leave the same state as one after the other, in one pass', async () => {
+    const waits = { t2: 2_000, t3: 3_000, t4: 4_000, t5: 5_000, t6: 6_000 };
+    const queue = async (): Promise<void> => {
+      await wire.reset(NOON);
+      await ask('t1');
+      let deadline = NOON + 500;
+      for (const [id, wait] of Object.entries(waits)) {
+        await ask(id, { wait });
+        await redis.zadd(keys.keys[2], (deadline += wait), id); // where time passes, what is left of the lease differs
+      }
+      wire.clientTime += 1_500; // the head leaves later than expected
+    };
+    await queue();
+    for (const id of ['t2', 't3', 't5'] as const) await leave(id, waits[id]);
+    const one = await state();
+    await queue();
+    const left = await Promise.all((['t5', 't2', 't3'] as const).map((id) => wire.leave(id, waits[id])));
+    expect(left.map(({ ahead }) => ahead)).toEqual([3, 0, 1]);
+    expect(await state()).toEqual(one);
+    expect(one.queue).toEqual(['t4', 't6']);
   });
 
   test.each([false, true])(
@@ -340,16 +372,14 @@ describe('the wire format of Redisson', () => {
       expect(await ask('t2')).toMatchObject({ status: 'granted' });
     });
 
-    test('after its deadline a command that takes or keeps writes nothing', async () => {
-      const late = async ([name, ...parts]: typeof acquire | typeof renew, ...how: unknown[]) => {
-        const values = ['t1', NOON, keys.channel, 'PUBLISH', ...how, 0] as string[];
-        return redis.eval(script(name, ...parts).lua, keys.keys.length, ...keys.keys, ...values);
-      };
-      expect(await late(acquire, WAIT, LEASE, 'wait', -1)).toEqual(['EXPIRED', LEFT]);
-      expect(await redis.keys('*')).toEqual([]);
+    test('a late copy of a renewal shortens no lease that was fixed after it', async () => {
       await line();
-      await redis.pexpire(NAME, 1_000);
-      expect(await late(renew, LEASE)).toEqual(['EXPIRED', LEFT]);
+      expect(await commands.renew(keys, wire.request('t1', { leaseTime: 2 * LEASE }), 'fix')).toMatchObject({
+        renewed: true,
+      });
+      expect(await commands.renew(keys, wire.request('t1'))).toMatchObject({ renewed: true });
+      expect(await redis.pttl(NAME)).toBeGreaterThan(2 * LEASE - RTT);
+      await commands.renew(keys, wire.request('t1', { leaseTime: 1_000 }), 'fix');
       expect(await redis.pttl(NAME)).toBeLessThanOrEqual(1_000);
     });
 

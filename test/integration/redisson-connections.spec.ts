@@ -36,6 +36,22 @@ describe('messages and connections of the redisson store, when things go wrong',
     expect(dropped.hits).toHaveLength(1);
   });
 
+  test.each(['fair-lock:{42}', 'fair-lock:{', 'fair-lock:x{y}'])(
+    'the channel of a waiter for %j is no channel of a process: its message wakes it, and query does not ask it',
+    async (name) => {
+      const [one, other] = [await scene.client(), await scene.client({ lockWatchdogTimeout: LONG_LEASE })];
+      const holder = await new TestRequest(one, name, {}).granted();
+      const waiter = new TestRequest(other, name, {});
+      await waiter.queued();
+      await scene.listeners(1, 'fair-lock:*{*');
+      expect((await one.peers.askAll('{}', 100, [])).silent).toHaveLength(1); // no engine answers for the other client
+      await holder.release();
+      const watch = new Stopwatch();
+      await (await waiter.granted()).release();
+      expect(watch.stop()).toBeLessThan(SLACK); // the next look would be seconds later
+    },
+  );
+
   test('a wake-up that was sent before the waiter listened is not missed', async () => {
     const holder = await ask(await scene.client({ redis: scene.server.url })).granted();
     const heal = scene.proxy.disturb({ delay: 300 }, { role: 'subscriber' });
@@ -128,7 +144,7 @@ describe('messages and connections of the redisson store, when things go wrong',
       const rule = scene.proxy.rule({ match: acquiring, reply: 'cut', again: [late] });
       await (await ask(store).granted()).release();
       await eventually(() => rule.answersToCopies.length === 1, SOON, 'the copy to run');
-      // What a copy took within its deadline is given back as soon as that has passed.
+      // What a late copy took is given back after a time that is as long, at most.
       await eventually(() => scene.isFree(), SOON, 'the lock to be free');
       await pause(100);
       expect(await scene.isFree()).toBe(true);

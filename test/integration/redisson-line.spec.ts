@@ -3,28 +3,36 @@ import { type Grant } from '../../lib/core/port/lock-store.js';
 import { TestRequest } from '../contract/store-under-test.js';
 import { readLock } from '../support/redisson.js';
 import { Stopwatch } from '../support/stopwatch.js';
-import { eventually, SOON } from '../support/waiting.js';
+import { eventually, pause, SOON } from '../support/waiting.js';
 import { LOOK, SLACK, releasing, ask, inLine, RedissonScene } from './redisson-scene.js';
 
 describe('the line of the redisson store, when things go wrong', () => {
   const scene = new RedissonScene();
 
   describe('the place in line', () => {
-    test('a live waiter whose deadline passes enters again at the end of the line, says so, and is served', async () => {
-      const holder = await ask(await scene.client({ lockWatchdogTimeout: 600 })).granted();
-      const patient = await inLine(
-        await scene.client({ lockWatchdogTimeout: 600, fairLockWaitTimeout: 300 }),
-        {
-          waitTime: Infinity,
-          label: 'OrdersService.pay',
-        },
-      );
+    test('followers of a leader keep their order for as long as it leads, without a warning', async () => {
+      const settings = { lockWatchdogTimeout: 600, fairLockWaitTimeout: 800 };
+      const candidate = async (): Promise<TestRequest> =>
+        inLine(await scene.client(settings), { waitTime: Infinity });
+      const leader = await ask(await scene.client(settings)).granted();
+      const followers = [await candidate(), await candidate(), await candidate()];
+      const { queue } = await readLock(scene.redis, 'lock');
+      await pause(4_000); // more than all their wait times
+      expect((await readLock(scene.redis, 'lock')).queue).toEqual(queue);
+      await leader.release();
+      for (const follower of followers) await (await follower.granted()).release();
+      expect(scene.warnings).toEqual([]);
+    });
+
+    test('a live waiter that was dropped as dead enters again at the end of the line, says so, and is served', async () => {
+      const holder = await ask(await scene.client()).granted();
+      const patient = await inLine(await scene.client(), { waitTime: Infinity, label: 'OrdersService.pay' });
       const [before] = (await readLock(scene.redis, 'lock')).queue;
       const younger = await inLine(await scene.client());
+      await scene.redis.zadd('redisson_lock_timeout:{lock}', 1, before!); // a client whose clock is ahead finds the same
       await eventually(() => scene.warnings.length > 0, SOON, 'the warning');
       expect(scene.warnings[0]).toContain('lost its place');
       expect(scene.warnings[0]).toContain('OrdersService.pay');
-      expect(scene.warnings[0]).toContain('raise it here and in Java'); // fairLockWaitTimeout
       expect((await readLock(scene.redis, 'lock')).queue.indexOf(before ?? '')).toBe(1);
 
       await holder.release();
@@ -32,7 +40,26 @@ describe('the line of the redisson store, when things go wrong', () => {
       await (await patient.granted()).release();
     });
 
-    test('the warning of a request with a wait time neither names a deadline that it never had nor an option without effect', async () => {
+    test('a request that gives up in an outage of more than a lease leaves when the connection is back', async () => {
+      const brief = await scene.client({ lockWatchdogTimeout: 300, commandTimeout: 200 });
+      const holder = await ask(await scene.client({ redis: scene.server.url })).granted();
+      const waiters = [await inLine(brief), await inLine(brief), await inLine(brief)];
+      await scene.proxy.refuse();
+      scene.proxy.cut();
+      for (const waiter of waiters) waiter.abort();
+      for (const waiter of waiters) await waiter.refused();
+      await pause(900);
+      expect((await readLock(scene.redis, 'lock')).queue).toHaveLength(3);
+      await scene.proxy.listen();
+      await eventually(
+        async () => (await readLock(scene.redis, 'lock')).queue.length === 0,
+        SOON,
+        'them to leave',
+      );
+      await holder.release();
+    });
+
+    test('the warning names no deadline that a request never had, nor an option without effect', async () => {
       await ask(await scene.client()).granted();
       const patient = await inLine(await scene.client(), { waitTime: 60_000 });
       await scene.redis.del('redisson_lock_queue:{lock}', 'redisson_lock_timeout:{lock}');

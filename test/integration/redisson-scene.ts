@@ -61,10 +61,11 @@ export class RedissonScene {
   }
 
   /** Of locks: a client also listens to a channel of its own, whose name has no brace. */
-  listeners(count: number): Promise<void> {
+  listeners(count: number, names = '{*'): Promise<void> {
     return eventually(
       async () =>
-        ((await this.redis.pubsub('CHANNELS', 'redisson_lock__channel:{*')) as string[]).length === count,
+        ((await this.redis.pubsub('CHANNELS', `redisson_lock__channel:${names}`)) as string[]).length ===
+        count,
       SOON,
       `${count} waiters to listen`,
     );

@@ -5,12 +5,12 @@ import { openConnection } from '../../lib/stores/redis-client/connection/redis-s
 import { Retry } from '../../lib/stores/redis-client/commands/retry.js';
 import {
   type AcquireReply,
-  type LeaveReply,
   RedissonCommands,
   type ReleaseReply,
   type WireRequest,
 } from '../../lib/stores/redisson/commands.js';
 import { type LineKeys, lineKeys } from '../../lib/stores/redisson/keys.js';
+import { type LeaveReply } from '../../lib/stores/redisson/leavers.js';
 import { databaseUrl, type RawLock, readLock } from '../support/redisson.js';
 
 /** What a request asks with; everything has a default. */
@@ -46,8 +46,7 @@ export class RedissonWire {
     connection.connect();
     await connection.whenReady(5_000);
     const client = { connection, retry: new Retry(connection) };
-    const options = { lockWatchdogTimeout: defaults.leaseTime, commandTimeout: 1_000 };
-    const commands = new RedissonCommands(client, options, 'PUBLISH');
+    const commands = new RedissonCommands(client, { commandTimeout: 1_000 }, 'PUBLISH');
     return new RedissonWire(name, new Redis(url), commands, connection, {
       tries: false,
       maxQueue: Infinity,

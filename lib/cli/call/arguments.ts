@@ -100,14 +100,13 @@ export function readArguments(args: readonly string[]): Arguments {
 
 /** Demands a token or an id, which names the holder to take the lock from, because another may hold it by now. */
 function checkForceRelease(store: Arguments['store'], token?: string, holder?: string): void {
-  if (store === 'redisson')
+  if (store === 'redisson' && token !== undefined)
     throw new UsageError(
-      'force-release works only with --store redis: a Redisson lock has no fencing token that names the holder. ' +
-        'In a program, locks.forceRelease(key) takes the lock from any holder.',
+      'A Redisson lock has no fencing token: use --holder with the id of the holder, as inspect shows it.',
     );
   if ((token === undefined) === (holder === undefined))
     throw new UsageError(
-      'force-release needs --token, the fencing token of the holder, or --holder, the id of one that shares the lock: inspect shows them.',
+      'force-release needs --token, the fencing token of the holder, or --holder, the id of a holder without a token: inspect shows them.',
     );
 }
 

@@ -50,10 +50,11 @@ function sharedText({ holders, used, limit }: LockSnapshot): string[] {
   return [`shared   ${taken}`, '', table(['HOLDER', ' HELD FOR', '', 'ID'], rows), ''];
 }
 
-function holderText({ who, token, heldFor, leaseLeft }: LockHolder): string[] {
+function holderText({ who, token, heldFor, leaseLeft, id }: LockHolder): string[] {
   return [
     `holder   ${who}`,
     `         held for ${time(heldFor)}; its lease expires in ${time(leaseLeft)} unless it is renewed`,
     ...(token === undefined ? [] : [`token    ${token}`]),
+    ...(id === undefined ? [] : [`id       ${id}`]),
   ];
 }

@@ -10,8 +10,8 @@ export interface ForceReleaseOptions {
    */
   token?: number | undefined;
   /**
-   * The id of one holder of a shared lock, as `inspect` shows it: only that one loses the lock. If it no longer holds the lock,
-   * nothing is changed (LockHolderChangedError). Not with `token`, since a shared hold has none.
+   * The id of a holder that has no token, as `inspect` shows it: of a shared lock, or of the store `redisson`. Only that one loses the
+   * lock. If it no longer holds the lock, nothing is changed (LockHolderChangedError). Not with `token`.
    */
   holder?: string | undefined;
 }
@@ -23,7 +23,7 @@ export function namedGrant(options: unknown = {}, { fencing, kind }: LockStore):
   if (holder !== undefined && (typeof holder !== 'string' || token !== undefined)) {
     refuseValue(
       'The holder of a forced release',
-      'the id of a shared holder, as inspect shows it, without a token',
+      'the id of a holder, as inspect shows it, without a token',
       holder,
     );
   }
@@ -34,6 +34,6 @@ export function namedGrant(options: unknown = {}, { fencing, kind }: LockStore):
   }
   if (fencing) return { token };
   throw new LockConfigurationError(
-    `The store ${kind} has no fencing tokens, so a forced release cannot name its holder by one: omit the token.`,
+    `The store ${kind} has no fencing tokens, so a forced release cannot name its holder by one: pass { holder } with the id that inspect shows.`,
   );
 }

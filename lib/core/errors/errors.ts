@@ -46,13 +46,13 @@ export class LockHolderChangedError extends FairLockError {
   readonly code = LockHolderChangedError.code;
   /** The token that was given. */
   readonly token: number | undefined;
-  /** The id of a shared holder that was given. */
+  /** The id of a holder that was given. */
   readonly holder: string | undefined;
   constructor(
     readonly key: string,
-    /** The token, or the id of a shared holder. */
+    /** The token, or the id of a holder without one. */
     named: number | string,
-    /** The token of the present holder; undefined: the lock is free, or shared. */
+    /** The token of the present holder; undefined: there is none. */
     readonly presentToken: number | undefined,
   ) {
     const what = typeof named === 'number' ? `token ${named}` : `holder ${quote(named)}`;
@@ -60,7 +60,7 @@ export class LockHolderChangedError extends FairLockError {
       message: 'The lock has another holder now.',
       details:
         `The lock ${quote(key)} was not released by force: the ${what} no longer holds it` +
-        (presentToken === undefined ? ', the lock is free or shared' : `, the token ${presentToken} does`) +
+        (presentToken === undefined ? '' : `, the token ${presentToken} does`) +
         '. Inspect the lock before you try again.',
       page: 'troubleshooting#a-lock-stays-held',
       status: 409,

@@ -83,7 +83,7 @@ export interface LockStore {
 export interface NamedGrant {
   /** The fencing token of a plain lock, or of the hold after which it is kept. Not for a store without tokens. */
   readonly token?: number | undefined;
-  /** The id of a shared holder (`LockHolder.id`). */
+  /** The id of a holder without a token (`LockHolder.id`), or of the hold after which the lock is kept. */
   readonly holder?: string | undefined;
 }
 
@@ -149,7 +149,7 @@ export interface LockHolder {
   readonly live?: boolean;
   /** Absent: it holds the lock alone. */
   readonly share?: Share;
-  /** Names a shared holder for `forceRelease`, since shared holds do not have fencing tokens. Absent: it holds the lock alone. */
+  /** Names the holder for `forceRelease` where no fencing token does: of a shared lock, and in a store without tokens. Absent: the token names it. */
   readonly id?: string;
 }
 

@@ -3,8 +3,8 @@ import type { CommandLink } from '../redis-client/commands/link.js';
 import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
 import { untilAnswered, type Sent } from '../redis-client/commands/script-calls.js';
 import { script, type Script } from '../redis-client/commands/script.js';
-import { commandTimeout } from '../redis-client/server/server-failure.js';
 import type { LineKeys } from './keys.js';
+import { Leavers, type Leaver, type LeaveReply } from './leavers.js';
 import * as texts from './scripts/scripts.generated.js';
 
 const [acquire, forceRelease, inspect, leave, release, renew] = [
@@ -38,7 +38,6 @@ export type AcquireReply = ReturnType<typeof readAcquire>;
 export type Granted = Extract<AcquireReply, { readonly status: 'granted' }>;
 export type Queued = Extract<AcquireReply, { readonly status: 'queued' }>;
 export type ReleaseReply = ReturnType<typeof readWoken>;
-export type LeaveReply = ReturnType<typeof readLeave>;
 export type InspectReply = ReturnType<typeof readInspect>;
 
 type Words = readonly (string | number)[];
@@ -46,29 +45,22 @@ type Words = readonly (string | number)[];
 /** Status, time of Redis in ms, and what the header of the script says. */
 type Answer = readonly [status: string, time: number, ...details: Words];
 
-/** So often in a row a command may come too late, ms: on Redis Cluster, the clocks of nodes may differ. */
-const MOST_LATE = 3;
-
 /** The scripts as typed calls. All reject with a CommandFailure. */
 export class RedissonCommands {
-  /** What Redis said of its time last, and when that was received (monotonic ms); at first, the clock of this host. */
-  private clock = { time: Date.now(), at: performance.now() };
+  /** Those that leave the queue of a lock, by the lock's key. */
+  private readonly leavers = new Map<string, Leavers>();
   /** What gives back a grant or a place, and is neither answered nor failed. */
   private readonly givingBack = new Set<Promise<unknown>>();
 
   constructor(
     private readonly client: { readonly connection: CommandLink; readonly retry: Retry },
-    private readonly options: { readonly lockWatchdogTimeout: number; readonly commandTimeout: number },
+    private readonly options: { readonly commandTimeout: number },
     private readonly publish: Publish,
   ) {}
 
-  /** Once this has settled, no copy of the command writes later than a command timeout from then. */
   acquire(line: LineKeys, { id, wait, leaseTime, tries, maxQueue }: WireRequest): Promise<AcquireReply> {
-    const { scripts } = this.client.connection;
     const how = [wait, leaseTime, tries ? 'try' : 'wait', maxQueue === Infinity ? -1 : maxQueue];
-    const send = (): Promise<Answer> =>
-      this.inTime((limit) => scripts.run(acquire, line.keys, this.values(line, id, ...how, limit)));
-    return this.repeat(0, send, readAcquire);
+    return this.repeat(0, () => this.run(acquire, line, id, ...how), readAcquire);
   }
 
   /**
@@ -77,18 +69,33 @@ export class RedissonCommands {
    * @param keptUntil until when nobody gets the lock (Redis ms); 0: it is not kept
    */
   release(line: LineKeys, { id, leaseTime }: Pick<WireRequest, 'id' | 'leaseTime'>, keptUntil = 0) {
-    return this.giveBack(leaseTime, () => this.run(release, line, id, keptUntil), readWoken);
+    const send = (): Promise<unknown> => this.run(release, line, id, keptUntil);
+    return this.givesBack(this.repeat(leaseTime, send, readWoken, untilGivenBack));
   }
 
-  /** Leaves the queue. Repeated until answered, at most for a lease; without a response the deadline in the queue ends the wait. */
+  /** Leaves the queue. Repeated until answered: only then does the place of a process that lives not stand in the way. */
   leave(line: LineKeys, { id, wait }: Pick<WireRequest, 'id' | 'wait'>): Promise<LeaveReply> {
-    return this.giveBack(this.options.lockWatchdogTimeout, () => this.run(leave, line, id, wait), readLeave);
+    const [key] = line.keys;
+    let leavers = this.leavers.get(key);
+    if (!leavers) {
+      const send = (all: readonly Leaver[]): Promise<LeaveReply[]> => {
+        const words = all.flatMap((leaver) => [leaver.id, leaver.wait]);
+        return this.repeat(Infinity, () => this.run(leave, line, '', ...words), readLeave, untilGivenBack);
+      };
+      leavers = new Leavers(send, () => this.leavers.delete(key));
+      this.leavers.set(key, leavers);
+    }
+    return this.givesBack(leavers.add({ id, wait }));
   }
 
   /** Sent once: the request repeats a renewal that failed. */
-  async renew(line: LineKeys, { id, leaseTime }: Pick<WireRequest, 'id' | 'leaseTime'>) {
+  async renew(
+    line: LineKeys,
+    { id, leaseTime }: Pick<WireRequest, 'id' | 'leaseTime'>,
+    how: 'renew' | 'fix' = 'renew',
+  ) {
     const sentAt = now();
-    const [status] = await this.inTime((limit) => this.run(renew, line, id, leaseTime, limit));
+    const [status] = (await this.run(renew, line, id, leaseTime, how)) as Answer;
     return { renewed: status === 'RENEWED', sentAt };
   }
 
@@ -107,8 +114,7 @@ export class RedissonCommands {
     await Promise.allSettled(this.givingBack);
   }
 
-  private giveBack<T>(limit: number, send: () => Promise<unknown>, read: (answer: Answer) => T): Promise<T> {
-    const given = this.repeat(limit, send, read, untilGivenBack);
+  private givesBack<T>(given: Promise<T>): Promise<T> {
     this.givingBack.add(given);
     return given.finally(() => this.givingBack.delete(given));
   }
@@ -121,22 +127,8 @@ export class RedissonCommands {
     rule?: typeof untilGivenBack,
   ): Promise<T> {
     const until = performance.now() + Math.max(limit, this.options.commandTimeout);
-    const heard = (answer: unknown, sent: Sent): T => read(this.heard(answer), sent);
+    const heard = (answer: unknown, sent: Sent): T => read(answer as Answer, sent);
     return untilAnswered(this.client.retry, send, until, heard, rule);
-  }
-
-  /**
-   * Sends a command that carries the time of Redis after which it writes nothing: one command timeout from now. If it came too late,
-   * because this process stood still or the time came from another clock, its response tells the time.
-   */
-  private async inTime(run: (limit: number) => Promise<unknown>): Promise<Answer> {
-    for (let late = 0; late < MOST_LATE; late += 1) {
-      const { time, at } = this.clock;
-      const limit = time + performance.now() - at + this.options.commandTimeout;
-      const answer = this.heard(await run(Math.floor(limit)));
-      if (answer[0] !== 'EXPIRED') return answer;
-    }
-    throw commandTimeout(this.options.commandTimeout);
   }
 
   private run(script: Script, line: LineKeys, id: string, ...more: Words): Promise<unknown> {
@@ -146,11 +138,6 @@ export class RedissonCommands {
   /** Deadlines in the queue use the clocks of the clients, as in Redisson, so all hosts must agree on the time. */
   private values({ channel }: LineKeys, id: string, ...more: Words): Words {
     return [id, Date.now(), channel, this.publish, ...more];
-  }
-
-  private heard(answer: unknown): Answer {
-    this.clock = { time: (answer as Answer)[1], at: performance.now() };
-    return answer as Answer;
   }
 }
 
@@ -196,10 +183,9 @@ function readWoken([status, , woken]: Answer) {
   return { status, woken: named(woken) };
 }
 
-/** `ahead`: how many requests were ahead of it; undefined: it was not in the queue. `left`: ms of the holder's lease. */
-function readLeave([, , woken, holder, place, left]: Answer) {
-  const ahead = Number(place) < 0 ? undefined : Number(place);
-  return { woken: named(woken), holder: named(holder), ahead, left: milliseconds(left) };
+function readLeave([, , woken, holder, left, ...places]: Answer): LeaveReply[] {
+  const all = { woken: named(woken), holder: named(holder), left: milliseconds(left) };
+  return places.map((place) => ({ ...all, ahead: Number(place) < 0 ? undefined : Number(place) }));
 }
 
 /** `waiters`: the first of the queue, with the ms left to their deadlines. */

@@ -76,10 +76,8 @@ export class RedissonGrant implements Grant, TimedTask {
   async fix(leaseTime: number): Promise<void> {
     this.renewed = false;
     try {
-      const { renewed, sentAt } = await this.client.commands.renew(this.lock.keys, {
-        id: this.request.id,
-        leaseTime,
-      });
+      const { id } = this.request;
+      const { renewed, sentAt } = await this.client.commands.renew(this.lock.keys, { id, leaseTime }, 'fix');
       if (renewed) this.lease.fix(sentAt, leaseTime - safetyMargin(leaseTime));
       else this.lease.lose(GONE);
     } catch (error) {

@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { abortError, LockConfigurationError, LockShuttingDownError } from '../../core/errors/errors.js';
+import {
+  abortError,
+  LockConfigurationError,
+  LockHolderChangedError,
+  LockShuttingDownError,
+} from '../../core/errors/errors.js';
 import {
   MOST_SHOWN,
   type Grant,
   type LockSnapshot,
   type LockStore,
+  type NamedGrant,
   type StoreHealth,
 } from '../../core/port/lock-store.js';
 import type { Peers } from '../../core/port/peers.js';
@@ -17,7 +23,7 @@ import { RedissonCommands } from './commands.js';
 import { lineKeys, type LineKeys } from './keys.js';
 import { RedissonLock } from './redisson-lock.js';
 import { REQUIRED } from './required-commands.js';
-import { toSnapshot } from './snapshot.js';
+import { keeper, toSnapshot } from './snapshot.js';
 import { WakeUps } from './wake-ups.js';
 
 export interface RedissonLockStoreOptions extends RedissonOptions {
@@ -26,7 +32,7 @@ export interface RedissonLockStoreOptions extends RedissonOptions {
 
 /**
  * The prefix of the channels on which clients of this library ask each other (`query`). It is within the channels of Redisson, so the
- * same ACL rule permits it. The channel of a lock cannot begin with it, because it has a brace in this place.
+ * same ACL rule permits it. The channel of a lock can begin with it, too, but has a brace: no client's name does.
  */
 const PEER_CHANNELS = 'redisson_lock__channel:fair-lock:';
 
@@ -119,11 +125,13 @@ export class RedissonLockStore implements LockStore {
     return toSnapshot(key, shown, (id) => this.locks.get(key)?.find(id));
   }
 
-  async forceRelease(key: string): Promise<boolean> {
+  async forceRelease(key: string, named: NamedGrant = {}): Promise<boolean> {
     const keys = this.keysOf(key);
     const { commands, wake } = this.context;
     // The command names the holder, so that a repeated command cannot end the next grant.
     const { holder } = await this.client.answer(() => commands.inspect(keys, 0));
+    if (named.holder !== undefined && named.holder !== holder && named.holder !== keeper(holder))
+      throw new LockHolderChangedError(key, named.holder, undefined);
     const { woken } = await this.client.answer(() => commands.forceRelease(keys, holder));
     // The wire format has no message to a holder: the holder of another client learns of the loss by its next renewal.
     if (holder !== undefined) this.locks.get(key)?.forced(holder);
@@ -165,11 +173,8 @@ export class RedissonLockStore implements LockStore {
 
   /** `redisson_lock__channel:{<name>}:<uuid>:<thread>`; the content of the message is always the same. */
   private onMessage(channel: string, text: string): void {
-    if (channel.startsWith(PEER_CHANNELS)) {
-      this.client.peers.onMessage(text);
-      return;
-    }
-    this.context.wake(channel.slice(channel.lastIndexOf(this.uuid)));
+    if (channel === PEER_CHANNELS + this.uuid) this.client.peers.onMessage(text);
+    else this.context.wake(channel.slice(channel.lastIndexOf(this.uuid)));
   }
 
   private lookAtAll(): void {

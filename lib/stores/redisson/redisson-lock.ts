@@ -11,8 +11,9 @@ import { leaseTooShort, MOST_MISSED } from '../redis-client/refusals.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
 import { atMost } from '../redis-client/server/time-limit.js';
 import type { Client } from './client.js';
-import type { Granted, LeaveReply, Queued } from './commands.js';
+import type { Granted, Queued } from './commands.js';
 import type { LineKeys } from './keys.js';
+import type { LeaveReply } from './leavers.js';
 import { Line } from './line.js';
 import { warnOfLostPlace } from './lost-place.js';
 import { RedissonGrant } from './redisson-grant.js';
@@ -108,9 +109,7 @@ export class RedissonLock {
 
   private answered(request: RedissonRequest, news: News, copyMayRun: boolean): void {
     request.asks = false;
-    // What a late copy takes after the request has ended is released as soon as no more can come (R13).
-    const leave = (): unknown => request.state.is === 'over' && this.leave(request);
-    if (copyMayRun) this.after(this.client.options.commandTimeout, leave);
+    if (copyMayRun) this.leaveAgain(request, this.client.options.commandTimeout);
     this.hear(request, news);
     if (request.asksAgain) this.ask(request);
   }
@@ -227,13 +226,24 @@ export class RedissonLock {
     return reply;
   }
 
+  /**
+   * A copy of its acquire may take the lock, or a place, after the request has ended (R13). The request leaves again after pauses that double,
+   * until a lease has passed: so what a late copy takes stays for as long as the copy was late, at most.
+   */
+  private leaveAgain(request: RedissonRequest, pause: number): void {
+    this.after(pause, async () => {
+      if (request.state.is === 'over') await this.leave(request);
+      if (pause < this.client.options.lockWatchdogTimeout) this.leaveAgain(request, 2 * pause);
+    });
+  }
+
   private timeout({ call }: RedissonRequest, holder: string | undefined, left: number, ahead?: number) {
     const blocker = toBlocker(holder, left, (id) => this.find(id));
     const blockedBy = ahead === undefined ? blocker : { ...blocker, ahead };
     return new LockTimeoutError(this.key, call.waitTime, blockedBy);
   }
 
-  private after(ms: number, onDue: () => void): void {
-    this.client.timers.schedule({ onDue }, performance.now() + ms);
+  private after(ms: number, onDue: () => unknown): void {
+    this.client.timers.schedule({ onDue: () => void onDue() }, performance.now() + ms);
   }
 }

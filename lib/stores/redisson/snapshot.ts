@@ -19,7 +19,7 @@ export function toSnapshot(key: string, shown: InspectReply, describe: Describe)
     return { key, holder: undefined, holders: [], kept, waiters, queueLength };
   }
   const [who, heldFor] = known(holder, describe);
-  const only = { client: clientOf(holder), who, token: undefined, heldFor, leaseLeft };
+  const only = { client: clientOf(holder), who, token: undefined, heldFor, leaseLeft, id: holder };
   return { key, holder: only, holders: [only], waiters, queueLength };
 }
 
@@ -37,7 +37,7 @@ export function toBlocker(
 }
 
 /** The request that held the lock, if `holder` means that the lock is kept after it (scripts/includes/lock.lua). */
-function keeper(holder: string): string | undefined {
+export function keeper(holder = ''): string | undefined {
   return /^kept:(.*)$/s.exec(holder)?.[1];
 }
 

@@ -32,7 +32,7 @@ test.each([
     ['force-release', 'a', '--token', '9007199254740993'],
     /--token must be a whole number from 1 to 9007199254740991/,
   ],
-  [['force-release', 'a', '--token', '1', '--store', 'redisson'], /no fencing token that names the holder/],
+  [['force-release', 'a', '--token', '1', '--store', 'redisson'], /no fencing token: use --holder/],
 ])('%j is refused with a sentence and the status 2', async (args, sentence) => {
   const { status, out, err } = await runCli(redisUrl(), ...args);
   expect({ status, out }).toEqual({ status: 2, out: '' });

@@ -150,7 +150,7 @@ describe('force-release', () => {
       key: 'free',
       token: 1,
       released: false,
-      message: expect.stringContaining('the lock is free or shared') as string,
+      message: expect.stringContaining('no longer holds it') as string,
     });
   });
 

@@ -3,7 +3,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { ClientIdentity, PeerAnswers, Peers } from '../../../core/port/peers.js';
 import type { CommandConnection } from '../commands/command-connection.js';
 import { askNodes } from './ask-nodes.js';
-import { answerMessage, parseMessage, questionMessage } from './peer-messages.js';
+import { answerMessage, isClientId, parseMessage, questionMessage } from './peer-messages.js';
 import { escapePattern } from './pattern.js';
 import type { Retry } from '../commands/retry.js';
 import type { Subscriber } from '../connection/subscriber.js';
@@ -124,7 +124,10 @@ export class RedisPeers implements Peers {
       'did not report which processes listen there',
     );
     const channels = answers.flatMap((answer) => answer.channels);
-    const listening = new Set(channels.map((channel) => channel.slice(this.channels.length)));
+    // A channel for something else can begin in the same way.
+    const listening = new Set(
+      channels.map((channel) => channel.slice(this.channels.length)).filter(isClientId),
+    );
     return { listening, problems, via: answers[0]!.node };
   }
 

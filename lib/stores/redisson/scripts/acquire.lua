@@ -1,12 +1,10 @@
 -- Takes the lock, or a place in the queue. Repeating it changes nothing: a request that already holds gets HELD and is not counted twice.
--- Writes nothing after its deadline.
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish
 --       [5] ms that the request may wait, from which deadlines are computed  [6] lease in ms
---       [7] 'try': never queue, or 'wait'  [8] most that may wait, -1: any number  [9] Redis ms after which nothing is written
+--       [7] 'try': never queue, or 'wait'  [8] most that may wait, -1: any number
 -- Returns status, Redis time, and for
---       EXPIRED  nothing: too late
 --       HELD     ms left of the lease, how many wait
 --       BUSY     the holder, or the head of the queue if it is its turn; ms left of the lease
 --       FULL     nothing
@@ -14,11 +12,15 @@
 --                the lock is free, '' and the ms left to the head's deadline, and the head
 --- include: lock
 local wait, lease = tonumber(ARGV[5]), ARGV[6]
-if time > tonumber(ARGV[9]) then
-  return { 'EXPIRED', time }
-end
 if holds() then
   return { 'HELD', time, redis.call('PTTL', lock), redis.call('LLEN', queue) }
+end
+
+-- Moves the deadlines of waiters by `ms`.
+local function move(waiters, ms)
+  for _, waiter in ipairs(waiters) do
+    redis.call('ZADD', deadlines, 'XX', 'INCR', ms, waiter)
+  end
 end
 
 local head, headDeadline = dropStale()
@@ -32,7 +34,8 @@ if not holder and (not head or head == request) then
   redis.call('HSET', lock, request, 1)
   redis.call('PEXPIRE', lock, lease)
   redis.call('ZREM', deadlines, request)
-  oneWaitLess(behind, wait, headDeadline)
+  -- Redisson's own step when a waiter is served: one wait time less.
+  move(behind, lateness(wait, headDeadline) - wait)
   return { 'HELD', time, tonumber(lease), redis.call('LLEN', queue) }
 end
 if not holder then
@@ -44,10 +47,17 @@ if ARGV[7] == 'try' then
 end
 
 local left = redis.call('PTTL', lock)
-local again = holder and left or headDeadline - now
 local place = redis.call('LPOS', queue, request)
 if place and redis.call('ZSCORE', deadlines, request) then
-  return { 'WAITS', time, place, 'kept', holder or '', again, head or request }
+  local late = lateness(wait, headDeadline)
+  if head == request and late > wait / 3 then
+    -- The head lives, and has waited for longer than expected. Each look would read the whole queue, so this waits until it is worth it.
+    -- First a write that Redis allows when memory is full.
+    redis.call('ZREM', deadlines, '')
+    move(redis.call('ZRANGE', deadlines, 0, -1), late)
+    headDeadline = headDeadline + late
+  end
+  return { 'WAITS', time, place, 'kept', holder or '', holder and left or headDeadline - now, head or request }
 end
 
 local length = redis.call('LLEN', queue)
@@ -63,4 +73,4 @@ local lastDeadline = last and redis.call('ZSCORE', deadlines, last)
 local turn = lastDeadline and tonumber(lastDeadline) or left + now
 redis.call('ZADD', deadlines, string.format('%.0f', turn + wait), request)
 redis.call('RPUSH', queue, request)
-return { 'WAITS', time, length, 'new', holder or '', again, head or request }
+return { 'WAITS', time, length, 'new', holder or '', holder and left or headDeadline - now, head or request }

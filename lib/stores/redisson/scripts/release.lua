@@ -1,5 +1,4 @@
--- Ends a grant and wakes the head of the queue. Repeating it is harmless, since no request holds twice; carries no
--- deadline, and works when memory is full.
+-- Ends a grant and wakes the head of the queue. Repeating it is harmless, since no request holds twice; works when memory is full.
 --
 -- KEYS  [1] lock  [2] queue  [3] deadlines
 -- ARGV  [1] request  [2] client clock  [3] channel  [4] publish  [5] until when nobody gets the lock (Redis ms), 0: not kept

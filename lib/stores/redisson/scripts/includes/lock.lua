@@ -10,7 +10,7 @@
 local lock, queue, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local request, now = ARGV[1], tonumber(ARGV[2])
 
--- A script reads the time once. Only deadlines of commands use it; deadlines of waiters use the clients' clocks.
+-- A script reads the time once. Only `holdAtLeast` uses it; deadlines of waiters use the clients' clocks.
 local parts = redis.call('TIME')
 local time = parts[1] * 1000 + math.floor(parts[2] / 1000)
 
@@ -47,16 +47,12 @@ local function dropStale()
   end
 end
 
--- Redisson's own step when a waiter is served or leaves: it moves the deadlines of those behind one wait time earlier. `deadline` is
--- that of the waiter if it was the head. Each deadline is computed from the one before it, so the first one determines all, and
--- Redisson never moves that one later. If the head is served or leaves later than expected, the whole queue is late by that time. Then
--- this moves the deadlines later by the same time, so that the next head has its whole wait time from now on. If the queue is not
--- late, the result is the same as Redisson's.
-local function oneWaitLess(behind, wait, deadline)
-  local late = deadline and math.max(0, now + wait - deadline) or 0
-  for _, waiter in ipairs(behind) do
-    redis.call('ZADD', deadlines, 'XX', 'INCR', late - wait, waiter)
-  end
+-- When a waiter is served or leaves, Redisson moves the deadlines of those behind one wait time earlier. Each deadline is computed from
+-- the one before it, so the first one determines all, and Redisson never moves that one later. A queue whose head is served, leaves or
+-- lives on later than expected is late as a whole: by so many ms its deadlines have to move later, so that the next head has its whole wait
+-- time from then on. 0: the result is the same as Redisson's. `deadline` is that of the head; nil or false: it had none.
+local function lateness(wait, deadline)
+  return deadline and math.max(0, now + wait - deadline) or 0
 end
 
 -- Wakes only the head of the queue, which then asks (R4: a message that cannot be sent must not end the script).
