@@ -7,11 +7,12 @@ import { type Environment, validateEnvironment } from './environment.js';
 export class Settings {
   readonly host: string;
   readonly port: number;
-  readonly store: 'redis' | 'memory';
+  readonly store: 'redis' | 'redisson' | 'memory';
   readonly redis: string;
   readonly namespace: string;
   readonly lease: number;
   readonly livenessWindow: number;
+  readonly fairLockWaitTimeout: number;
   readonly packingTime: number;
   readonly traces: 'off' | 'console';
 
@@ -23,6 +24,7 @@ export class Settings {
     this.namespace = environment.NAMESPACE;
     this.lease = environment.LEASE;
     this.livenessWindow = environment.LIVENESS_WINDOW;
+    this.fairLockWaitTimeout = environment.FAIR_LOCK_WAIT_TIMEOUT;
     this.packingTime = environment.PACKING_TIME;
     this.traces = environment.TRACES;
   }
@@ -44,6 +46,7 @@ export class Settings {
           NAMESPACE: config.get('NAMESPACE'),
           LEASE: config.get('LEASE'),
           LIVENESS_WINDOW: config.get('LIVENESS_WINDOW'),
+          FAIR_LOCK_WAIT_TIMEOUT: config.get('FAIR_LOCK_WAIT_TIMEOUT'),
           PACKING_TIME: config.get('PACKING_TIME'),
           TRACES: config.get('TRACES'),
         }),

@@ -1,6 +1,7 @@
 /**
  * The lock at work: `npm run demo`. Three processes of the sample app, sixty orders for one product in a known order,
  * and one of the processes is killed with the lock in its hands.
+ * `npm run demo -- --store redisson` does it with Redisson's fair lock.
  * `npm run demo -- --keep` leaves the shop open, with customers, and prints the address of its board.
  */
 import { randomBytes } from 'node:crypto';
@@ -22,8 +23,11 @@ const LINE = `/stock/${PRODUCT}/line`;
 const BIG_ORDER = '#14';
 const BIG_QUANTITY = 25;
 
-/** Milliseconds. Lease and window are short, so that the recovery can be watched. */
-const TIMES = { PACKING_TIME: 75, LEASE: 3_000, LIVENESS_WINDOW: 2_000 };
+/** Milliseconds. They are short, so that the recovery can be watched. */
+const TIMES = {
+  redis: { PACKING_TIME: 75, LEASE: 3_000, LIVENESS_WINDOW: 2_000 },
+  redisson: { PACKING_TIME: 75, LEASE: 1_500, FAIR_LOCK_WAIT_TIMEOUT: 1_500 },
+};
 const KILL_AFTER = 750;
 const WATCH_EVERY = 500;
 /** Rows are kept back for so long: what two processes send within a moment may arrive the wrong way round. */
@@ -32,7 +36,10 @@ const MOMENT = 30;
 const ROUNDING = 2;
 
 const NAMESPACE = `fair-lock-demo-${randomBytes(4).toString('hex')}`;
-const { keep } = parseArgs({ options: { keep: { type: 'boolean', default: false } } }).values;
+const { keep, store } = parseArgs({
+  options: { keep: { type: 'boolean', default: false }, store: { type: 'string', default: 'redis' } },
+}).values;
+if (!TIMES[store]) throw new Error('--store must be redis or redisson.');
 const log = new EventLog().setMaxListeners(0);
 const instances = [];
 const ending = new AbortController();
@@ -57,7 +64,7 @@ process.exit();
 
 async function show() {
   const { source } = await finding;
-  print(`Redis: ${source}`);
+  print(`Redis: ${source}. Store: ${store}.`);
   for (const name of ['A', 'B', 'C']) await open(name);
   print('\nThe shop is open at 3 instances', 'bold');
   for (const { name, pid, url } of instances) print(`  ${name}  process ${pid}  ${url}`);
@@ -79,7 +86,7 @@ async function show() {
 async function open(name) {
   const { url } = await finding;
   ending.signal.throwIfAborted();
-  const instance = new Instance(name, { REDIS_URL: url, NAMESPACE, ...TIMES }, log);
+  const instance = new Instance(name, { STORE: store, REDIS_URL: url, NAMESPACE, ...TIMES[store] }, log);
   instances.push(instance);
   await instance.open();
 }
@@ -131,7 +138,7 @@ function tellOrders() {
         seconds(at('order begun') - start).padStart(10),
         `${order.customer} ${order.instance}`.padStart(5),
         seconds(at('order begun') - at('order sent')).padStart(8),
-        order.token,
+        order.token ?? 'none'.padEnd(16),
         order.event === 'order ended' ? ended : `packing ${order.quantity}`,
       ];
       print(`  ${cells.join('  ')}`);
@@ -148,6 +155,7 @@ async function killHolder() {
   const { instance } = await log.first('order begun', ({ customer }) => customer === BIG_ORDER);
   const victim = instances.find(({ name }) => name === instance);
   await sleep(KILL_AFTER);
+  const { client } = (await victim.get(LINE)).holder;
   const sentAt = hostTime();
   await victim.end('SIGKILL');
   log.add('killed', { instance, sentAt });
@@ -155,11 +163,11 @@ async function killHolder() {
   const witness = instances.find(({ alive }) => alive);
   const asked = hostTime();
   const { holder, waiters } = await witness.get(LINE);
-  if (!holder?.who.includes(`/${victim.pid}`))
+  if (holder?.client !== client)
     throw new Error(
       `${instance} died while it served ${BIG_ORDER}, but the lock was held by ${holder?.who}.`,
     );
-  const orphans = waiters.filter(({ who }) => who.split('/')[1] === String(victim.pid)).length;
+  const orphans = waiters.filter((waiter) => waiter.client === client).length;
   print(
     `  SIGKILL: ${instance}, process ${victim.pid}, is gone with the lock in its hands (order ${BIG_ORDER})`,
     'red',
@@ -168,6 +176,10 @@ async function killHolder() {
     `  and with ${orphans} orders of its own in line. No order may be served before its lease is over.`,
     'red',
   );
+  if (store === 'redisson')
+    print(
+      `  As the first in line, each of them stands in the way for ${TIMES.redisson.FAIR_LOCK_WAIT_TIMEOUT} ms.`,
+    );
   for (let left = holder.leaseLeft; !(await Promise.race([served, sleep(WATCH_EVERY)]));) {
     left -= WATCH_EVERY;
     if (left > 0) print(`  still held by ${holder.who}; its lease ends in ${seconds(left)}`);
@@ -193,7 +205,8 @@ async function stayOpen() {
   print(`  Board: ${alive[0].url}/locks`);
   // The command reads REDIS_URL, too, which may have a password.
   const redis = source === 'REDIS_URL' ? '' : ` --redis ${url}`;
-  print(`  Shell: npx nestjs-fair-lock ls${redis} --prefix ${NAMESPACE}:lock`);
+  const which = store === 'redisson' ? '--store redisson' : `--prefix ${NAMESPACE}:lock`;
+  print(`  Shell: npx nestjs-fair-lock ls${redis} ${which}`);
   print('  Ctrl+C closes the shop.');
   await keepOrdering(alive, ending.signal);
 }
@@ -205,6 +218,9 @@ async function tidyUp() {
     const client = new Redis(redis.url);
     for await (const keys of client.scanStream({ match: `${NAMESPACE}:*`, count: 1_000 }))
       if (keys.length > 0) await client.unlink(keys);
+    const lock = `product:${PRODUCT}`;
+    if (store === 'redisson')
+      await client.unlink(lock, `redisson_lock_queue:{${lock}}`, `redisson_lock_timeout:{${lock}}`);
     client.disconnect();
   }
   await redis?.stop();

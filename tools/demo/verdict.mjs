@@ -26,6 +26,7 @@ export function judge(entries, stock) {
   const inversions = pairs.filter(
     ([first, second]) => at('order in line', first) < at('order sent', second) && first.at > second.at,
   );
+  const fenced = sections.some(({ token }) => token !== undefined);
   const rising = sections.every(({ token }, i) => i === 0 || token > sections[i - 1].token);
   const sold = named('order ended').reduce((sum, order) => sum + order.sold, 0);
   const next = sections.find((section) => section.at > killed.sentAt);
@@ -35,7 +36,11 @@ export function judge(entries, stock) {
     ['', `${died} failed with ${killed.instance}, which was killed`, died === lost.length],
     ['overlaps', `${overlaps.length} times that two were inside at once`, overlaps.length === 0],
     ['inversions', `${inversions.length} pairs served the other way round`, inversions.length === 0],
-    ['tokens', rising ? 'rise with every holder' : 'DO NOT RISE', rising],
+    [
+      'tokens',
+      !fenced ? 'this store has none' : rising ? 'rise with every holder' : 'DO NOT RISE',
+      rising || !fenced,
+    ],
     ['oversold', `${Math.max(0, sold - stock)}; there were ${stock} to sell`, sold <= stock],
     ['recovery', `${seconds(next.at - killed.sentAt)} from the kill to the next one served`, true],
     ['longest wait', seconds(longest), true],
