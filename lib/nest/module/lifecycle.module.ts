@@ -1,7 +1,8 @@
-import { Inject, Module, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Inject, Logger, Module, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { type LockEngine } from '../../core/engine/lock-engine.js';
 import { FAIR_LOCK_REGISTRATION, type FairLockRegistration } from './fair-lock.registration.js';
+import { warnIfSignalIsUnheard } from './unheard-signal.js';
 
 /**
  * Starts all registrations in the last hook of a boot, and drains them in the first of a shutdown. So a boot that fails has connected
@@ -9,16 +10,21 @@ import { FAIR_LOCK_REGISTRATION, type FairLockRegistration } from './fair-lock.r
  */
 @Module({})
 export class FairLockLifecycleModule implements OnApplicationBootstrap, OnModuleDestroy {
+  private endSignalCheck: (() => void) | undefined;
+
   constructor(@Inject(ModulesContainer) private readonly modules: ModulesContainer) {
     this.takeOutermostPlace();
   }
 
   async onApplicationBootstrap(): Promise<void> {
     await Promise.all(this.engines().map((engine) => engine.start()));
+    const inRedis = this.registrations().some(({ engine, options }) => engine && options.store !== 'memory');
+    if (inRedis) this.endSignalCheck = warnIfSignalIsUnheard(new Logger('FairLock'));
   }
 
   /** Nest waits for it before it closes servers, so requests in flight still finish. */
   async onModuleDestroy(): Promise<void> {
+    this.endSignalCheck?.();
     const engines = this.engines();
     for (const engine of engines) engine.beginShutdown();
     await Promise.all(engines.map((engine) => engine.drain()));
@@ -37,10 +43,14 @@ export class FairLockLifecycleModule implements OnApplicationBootstrap, OnModule
   }
 
   private engines(): LockEngine[] {
+    return this.registrations().flatMap(({ engine }) => engine ?? []);
+  }
+
+  private registrations(): FairLockRegistration[] {
     return [...this.modules.values()].flatMap(({ providers }) => {
       const registration = providers.get(FAIR_LOCK_REGISTRATION)?.instance as
         FairLockRegistration | undefined;
-      return registration?.engine ?? [];
+      return registration ?? [];
     });
   }
 }
