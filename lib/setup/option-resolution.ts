@@ -151,7 +151,7 @@ function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
     if (Object.hasOwn(CHECKS, name)) continue;
     if (BESIDE.includes(name)) {
       refuse(
-        `The option ${name} must be known before the options are created: set it beside useFactory, not in its result.`,
+        `The option ${name} must be known before the options are created: set it next to useFactory, not in its result.`,
       );
     }
     refuse(`Unknown option ${inspect(name)}. The options are: ${Object.keys(CHECKS).join(', ')}.`);

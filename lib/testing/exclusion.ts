@@ -19,7 +19,7 @@ export function requireExclusion(key: string, writers: readonly Waiting[], all: 
     if (!other) continue;
     fail(
       `A call of ${nameOf(other)} and one of ${nameOf(writer)}, a writer, can hold the lock ${quote(key)} at the same time. ` +
-        "A writer excludes others if it asks for the key without mode: 'read', or with so much weight that no other fits beside it.",
+        "A writer excludes others if it asks for the key without mode: 'read', or with so much weight that no other fits alongside it.",
     );
   }
 }

@@ -132,7 +132,7 @@ async function callsGiveUp(): Promise<void> {
 
   const self = await start();
   const lock = await self.acquire(KEY, { label: LABEL });
-  await prints(/This process has held it for/, () => giveUp(self));
+  await prints(/This process already holds it/, () => giveUp(self));
   await lock.release();
 
   const kept = await start();
@@ -254,8 +254,11 @@ async function answers(): Promise<void> {
   class App {}
   const app = await NestFactory.create(App, { logger: new PageLogger() });
   open.push(() => app.close());
+  const { NODE_ENV } = process.env;
+  process.env.NODE_ENV = 'production'; // where it warns of a missing call
   const locks = app.get(FairLockService);
   await app.listen(0, '127.0.0.1');
+  process.env.NODE_ENV = NODE_ENV;
   const ask = async (code: () => Promise<unknown>): Promise<void> => {
     thrown = code;
     printed.push(await (await fetch(await app.getUrl(), { method: 'POST' })).text());
@@ -281,6 +284,8 @@ async function answers(): Promise<void> {
   await redis.kill();
   await eventually(() => printed.at(-1)!.includes('stopped serving'), SOON, 'the outage');
   await ask(() => locks.acquire('order:43'));
+  const isWarned = (): boolean => printed.some((line) => line.includes('listens to SIGTERM'));
+  await eventually(isWarned, SOON, 'the line that comes ten seconds after the start');
 }
 
 test('the page quotes lines of the log', () => expect(quoted.length).toBeGreaterThan(30));

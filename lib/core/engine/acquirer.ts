@@ -178,7 +178,7 @@ function refuseNested(outer: Hold, key: string, call: Call): void {
   if (call.options.reentrant) return;
   throw new LockDeadlockError(
     key,
-    'this flow already holds it, and with reentrant: false it would wait for itself. Remove reentrant: false, or call it after the outer section has ended.',
+    'this call already holds it, and with reentrant: false it would wait for itself. Remove reentrant: false, or ask for it after the outer call has ended.',
   );
 }
 

@@ -19,11 +19,11 @@ import { Call } from '../waits/call.js';
  * - `following`: waits for its turn in the queue, or for the end of a pause after a failure.
  * - `leading`: its section runs, and the lock is held.
  * - `ending`: it is no leader any more, but its section, or the release of the lock, has not ended.
- * - `stopped`: its section returned, `stop()` was called, or the application closes. It does not stand again.
+ * - `stopped`: its section returned, `stop()` was called, or the application closes. It won't run for leader again.
  */
 export type LeadershipState = 'following' | 'leading' | 'ending' | 'stopped';
 
-/** How a process stands for leadership: see `FairLockService.lead`. */
+/** A process's candidacy: see `FairLockService.lead`. */
 export interface Leadership {
   /** Whether this process leads right now, by its own clocks. False before `lock.signal` aborts. */
   readonly isLeader: boolean;
@@ -178,9 +178,9 @@ export class Candidate implements Leadership, TimedTask {
   /** The first try of everybody begins an interval and returns: then each process leads in turn, and the job runs in all of them. */
   private warnOfReturn(ran: number): void {
     this.warn(
-      `The section of the leader ${quote(this.key)} returned after ${duration(ran)}, so this process has resigned for good, and the next ` +
-        'one leads. Work that the section started but did not await, such as an interval, continues here, and soon in every process: end ' +
-        'the section only when lock.signal aborts. For work that finishes, use withLock.',
+      `The code of the leader ${quote(this.key)} returned after ${duration(ran)}, so this process has resigned for good, and the next ` +
+        'one leads. Work that it started but did not await, such as an interval, continues here, and soon in every process: return ' +
+        'only when lock.signal aborts. For work that finishes, use withLock.',
     );
   }
 
@@ -191,7 +191,7 @@ export class Candidate implements Leadership, TimedTask {
     this.failures += 1;
     const again = this.leaving.signal.aborted ? '' : ` It rejoins the queue in ${duration(pause)}.`;
     this.warn(
-      `The section of the leader ${quote(this.key)} threw: ${printable(sentenceOf(error))}. This process resigned.${again}`,
+      `The code of the leader ${quote(this.key)} threw: ${printable(sentenceOf(error))}. This process resigned.${again}`,
       error,
     );
     await this.pause(pause);

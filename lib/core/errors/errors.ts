@@ -16,8 +16,8 @@ export class LockLostError extends FairLockError {
     super({
       message: 'The lock was lost while it was held.',
       details:
-        `The lock ${quote(key)} was lost: ${why}. Another caller may hold it now, so the code that follows is not protected. ` +
-        'Check the data that it wrote; writes that carry the fencing token can still be rejected.',
+        `The lock ${quote(key)} was lost: ${why}. Another caller may hold it now, and anything this code does from here on is unprotected. ` +
+        'Check what it wrote. Writes that carry the fencing token can still be rejected.',
       page: 'troubleshooting#a-lock-was-lost',
       status: 500,
     });
@@ -33,7 +33,7 @@ export class LockNotHeldError extends FairLockError {
       message: 'The lock is not held.',
       details:
         `The lock ${quote(key)} was released before this code ran, so the work here is unprotected: usually an \`await\` is missing in ` +
-        'the section.',
+        'your code.',
       page: 'troubleshooting-your-code#a-hold-used-after-its-end',
       status: 500,
     });

@@ -43,7 +43,7 @@ export class LockTimeoutError extends FairLockError {
         waitTime === 0
           ? `The lock ${quote(key)} is busy${describeBlocker(blockedBy)}.`
           : `Gave up waiting for the lock ${quote(key)} after ${duration(waitTime)}${describeBlocker(blockedBy)}. ` +
-            `The request has left the queue. ${adviseOn(blockedBy)}`,
+            `The call has left the queue. ${adviseOn(blockedBy)}`,
       page: 'troubleshooting#calls-give-up-423',
       status: 423,
       retryAfter: Math.max(1, Math.ceil((blockedBy.keptFor ?? 0) / 1_000)),
@@ -80,7 +80,7 @@ export class LockAbortedError extends FairLockError {
         (reason instanceof ClientGoneError
           ? `The client went away while its request waited for the lock ${quote(key)}.`
           : `The wait for the lock ${quote(key)} was aborted by the caller.`) +
-        ' The request has left the queue.',
+        ' The call has left the queue.',
       status: 499,
       cause: reason,
     });
@@ -132,11 +132,13 @@ function adviseOn({ heldHereFor, keptFor, leaseLeft, awayFor }: LockTimeoutError
   if (awayFor !== undefined)
     return `Redis did not serve locks for ${duration(awayFor)} of that time, and nobody got the lock meanwhile.`;
   if (leaseLeft !== undefined)
-    return `The process of the holder is gone; its lease ends in ${duration(leaseLeft)}. Raise waitTime, or lower watchdogTimeout.`;
+    return (
+      `The process of the holder is gone (crashed, or stopped without app.enableShutdownHooks()); its lease ends in ${duration(leaseLeft)}. ` +
+      'If each deployment does that, enable the hooks; else raise waitTime, or lower watchdogTimeout.'
+    );
   if (heldHereFor === undefined) return 'The holder may be slow, stuck or dead.';
   return (
-    `This process has held it for ${duration(heldHereFor)}. If the flow that waited took it with acquire(), or reads a ` +
-    'locked iteration or Observable, its code is outside of the lock and waited for itself: use withLock, run the code in lock.run, or call it ' +
-    'when the reading has ended. Otherwise the holder may be slow or stuck.'
+    `This process already holds it (for ${duration(heldHereFor)}), so the caller may be waiting for itself. That happens after acquire(), or ` +
+    'while reading a locked iterator or Observable. Use withLock(), or wrap the code in lock.run(). Otherwise the holder may be slow or stuck.'
   );
 }

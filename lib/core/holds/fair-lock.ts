@@ -20,7 +20,7 @@ export interface FairLock extends AsyncDisposable {
   /** The fencing tokens by key; empty for a store without tokens. */
   readonly tokens: ReadonlyMap<string, number>;
 
-  /** Right now, by this process's clocks. With several keys the worst: one lost key makes the whole lost. */
+  /** The current state, according to this process's clocks. With several keys, the worst of them: if one key is lost, the whole lock is lost. */
   readonly state: LeaseState;
 
   /**

@@ -225,7 +225,7 @@ export class Hold implements Linked<Hold>, TimedTask {
       blocker: () => {
         const [oldest = this] = this.children ?? [];
         return {
-          holder: (oldest !== this && oldest.label) || 'another branch of the same flow',
+          holder: (oldest !== this && oldest.label) || 'another branch of the same call',
           heldFor: oldest.heldFor,
         };
       },

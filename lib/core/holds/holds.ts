@@ -92,8 +92,8 @@ export class Holds {
       this.warnOf(
         hold,
         withPage(
-          `The application closes and gives the lock ${quote(key)} back, but ${options.label || 'the section'} has not ended: it has run for ` +
-            `${duration(heldFor)} and goes on without the lock, beside the next holder. Let it end when lock.signal aborts, or raise drainTimeout.`,
+          `Shutdown: releasing the lock ${quote(key)} although ${options.label || 'the code that holds it'} is still running (for ` +
+            `${duration(heldFor)}). It now runs unprotected, possibly alongside the next holder. Let it end when lock.signal aborts, or raise drainTimeout.`,
           'production#shutdown',
         ),
       );

@@ -1,7 +1,7 @@
 import { LockDeadlockError } from '../errors/errors.js';
 import type { Share } from '../port/lock-store.js';
 
-const USE_ANOTHER = 'Leave that section first, or use another key.';
+const USE_ANOTHER = 'Ask for it after the outer call has ended, or use another key.';
 
 /**
  * What a request for `key` takes of the hold that its flow has on it. Reads are side by side, permits within the weight of the hold, all
@@ -26,18 +26,18 @@ export function shareInside(
 function whyNever(inside: Share, asked: Share | undefined): string {
   if (inside.mode === 'read') {
     return asked
-      ? `this flow reads under it, and permits wait until all reads have ended. ${USE_ANOTHER}`
-      : 'this flow reads under it, and a writer waits until all reads have ended, including this one. Leave the section that reads, lock for ' +
+      ? `this call reads under it, and permits wait until all reads have ended. ${USE_ANOTHER}`
+      : 'this call reads under it, and a writer waits until all reads have ended, including this one. End the read, lock for ' +
           'writing, and read again.';
   }
   if (asked?.mode === 'permits') {
     return (
-      `this flow holds ${inside.weight} of its permits and asks for ${asked.weight} inside: it would keep those while it waits for more. ` +
+      `this call holds ${inside.weight} of its permits and asks for ${asked.weight} inside: it would keep those while it waits for more. ` +
       `Request ${asked.weight} from the start.`
     );
   }
   return asked
-    ? `this flow has permits of it, and reads wait until all permits are returned. ${USE_ANOTHER}`
-    : 'this flow has permits of it, and a call for the whole lock waits until all permits are returned, including these. Leave that ' +
-        'section first, or request the whole lock from the start.';
+    ? `this call has permits of it, and reads wait until all permits are returned. ${USE_ANOTHER}`
+    : 'this call has permits of it, and a call for the whole lock waits until all permits are returned, including these. Ask for it ' +
+        'after that call has ended, or request the whole lock from the start.';
 }

@@ -114,7 +114,7 @@ export class Shutdown implements TimedTask {
     this.options.onWarning(
       withPage(
         `The shutdown waits for ${holds.length} lock${holds.length === 1 ? '' : 's'} to be released: ${named.join(', ')}${more}. ` +
-          `When drainTimeout (${duration(this.options.drainTimeout)}) has elapsed, lock.signal aborts, and the shutdown goes on.`,
+          `When drainTimeout (${duration(this.options.drainTimeout)}) has elapsed, lock.signal aborts, and the shutdown continues.`,
         'production#shutdown',
       ),
     );

@@ -63,7 +63,7 @@ class SlowWarnings {
     this.warn(
       withPage(
         `The lock ${quote(key)} has been held for ${duration(heldFor)} by ${this.nameOf(options)}.` +
-          ' inspect() shows the requests that are waiting for it. If the section is slow but not stuck, raise slowHold. The handle of an ' +
+          ' inspect() shows the calls that are waiting for it. If your code is slow but not stuck, raise slowHold. The handle of an ' +
           'acquire() that is never released, and an iteration that is left without return(), keep the lock until the process ends.',
         'troubleshooting#a-lock-stays-held',
       ),
@@ -91,10 +91,12 @@ class SlowWarnings {
     if (gone) call.gone = { holder: gone.holder, until: performance.now() + gone.leaseLeft };
     this.warn(
       withPage(
-        `A request for the lock ${quote(key)} by ${this.nameOf(options)} has waited for ${duration(waitingFor)}` +
+        `A call for the lock ${quote(key)} by ${this.nameOf(options)} has waited for ${duration(waitingFor)}` +
           (ahead === undefined ? '' : `, with ${ahead} ahead of it in the queue`) +
           (holder ? `. The lock is currently held by ${printable(holder.who)}${since(holder.heldFor)}` : '') +
-          (gone ? `. Its process is gone; the lease ends in ${duration(gone.leaseLeft)}` : '') +
+          (gone
+            ? `. Its process is gone (crashed, or stopped without app.enableShutdownHooks()); the lease ends in ${duration(gone.leaseLeft)}`
+            : '') +
           (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
         'troubleshooting#calls-give-up-423',
       ),

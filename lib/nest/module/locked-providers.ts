@@ -44,7 +44,7 @@ function giveTo(object: unknown, property: symbol, service: FairLockService, tok
     throw new LockConfigurationError(
       `${locked.where} is locked by @FairLocked, and the object that the provider ${nameOf(token)} hands out is also handed out in another ` +
         'application of this process, which is not closed. Its calls can take the lock in one application only: those of the other would ' +
-        'run beside its sections, and fail once this one is closed. Make an object for each application, by useClass or in a useFactory; or ' +
+        'run alongside its holders, and fail once this one is closed. Make an object for each application, by useClass or in a useFactory; or ' +
         'close the other application first.',
     );
   }

@@ -8,8 +8,8 @@ export const MOST_MISSED = 3;
 export function leaseTooShort(key: string, leaseTime: number): LockConfigurationError {
   return new LockConfigurationError(
     `A leaseTime of ${leaseTime} ms is too short for the lock ${quote(key)}: ${MOST_MISSED} times in a row it had expired before this ` +
-      'process learned that it had the lock. The request failed. Choose a leaseTime of many round trips to Redis, or omit it: then the ' +
-      'lease is renewed for as long as the section runs.',
+      'process learned that it had the lock. The call failed. Choose a leaseTime of many round trips to Redis, or omit it: then the ' +
+      'lease is renewed for as long as your code runs.',
     'The requested lease is too short.',
   );
 }

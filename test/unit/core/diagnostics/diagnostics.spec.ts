@@ -212,10 +212,10 @@ describe('what takes long', () => {
     // A process that stood still is warned of all at once, in any order.
     expect([...slow.warnings].sort()).toEqual([
       expect.stringMatching(
-        /^A request for the lock "order:1" by \S+\/\d+ has waited for \d+ ms, with 1 ahead of it/,
+        /^A call for the lock "order:1" by \S+\/\d+ has waited for \d+ ms, with 1 ahead of it/,
       ),
       expect.stringMatching(
-        /^A request for the lock "order:1" by \S+\/\d+\/Orders\.pay has waited for \d+ ms, with 0 ahead of it in the queue\. The lock is currently held by \S+\/\d+\/Orders\.ship, for \d+ ms\. See /,
+        /^A call for the lock "order:1" by \S+\/\d+\/Orders\.pay has waited for \d+ ms, with 0 ahead of it in the queue\. The lock is currently held by \S+\/\d+\/Orders\.ship, for \d+ ms\. See /,
       ),
       expect.stringMatching(/^The lock "order:1" has been held for \d+ ms by \S+\/\d+\/Orders\.ship\./),
       expect.stringMatching(/^WAIT_TIMEOUT: Gave up waiting for the lock "order:1" after 150 ms/),

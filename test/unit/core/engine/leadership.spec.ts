@@ -68,7 +68,7 @@ describe('lead', () => {
     expect(all.map(({ state }) => state)).toEqual(['stopped', 'stopped']);
     expect(b.warnings).toHaveLength(2);
     expect(b.warnings[0]).toMatch(
-      /^The section of the leader "k" returned after \d+ ms, so this process has resigned for good, .* when lock\.signal aborts\. /,
+      /^The code of the leader "k" returned after \d+ ms, so this process has resigned for good, .* when lock\.signal aborts\. /,
     );
   });
 
@@ -162,7 +162,7 @@ describe('a section that throws', () => {
     expect(pauses).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
     expect(b.warnings).toHaveLength(begun.length);
     expect(b.warnings[2]).toBe(
-      'The section of the leader "k" threw: no paper. This process resigned. It rejoins the queue in 4 s. See nestjs-fair-lock/docs/recipes/leader.md#what-the-log-says.',
+      'The code of the leader "k" threw: no paper. This process resigned. It rejoins the queue in 4 s. See nestjs-fair-lock/docs/recipes/leader.md#what-the-log-says.',
     );
     expect(await b.store.held('k')).toBe(false);
   });
@@ -399,7 +399,7 @@ describe('stop', () => {
     await settle();
     await leadership.stop();
     expect(b.warnings).toEqual([
-      expect.stringMatching(/^The section of the leader "k" threw: no paper\. This process resigned\. See /),
+      expect.stringMatching(/^The code of the leader "k" threw: no paper\. This process resigned\. See /),
     ]);
   });
 });
@@ -467,6 +467,6 @@ describe('leaders and followers', () => {
     await follower.stop();
     const other = b.engine.service.acquire('k', { waitTime: 80 });
     await expect(other).rejects.toThrow();
-    expect(b.warnings[0]).toMatch(/^A request for the lock "k" by \S+ has waited/);
+    expect(b.warnings[0]).toMatch(/^A call for the lock "k" by \S+ has waited/);
   });
 });

@@ -65,7 +65,7 @@ test('a timeout says how long the wait was, and names the holder for operators',
   expect(error.message).toBe('The lock was not granted within 5000 ms.');
   expect(error.details).toBe(
     `Gave up waiting for the lock "${KEY}" after 5 s, held by ${HOLDER} for 61 s, 2 ahead. ` +
-      'The request has left the queue. The holder may be slow, stuck or dead. See nestjs-fair-lock/docs/troubleshooting.md#calls-give-up-423.',
+      'The call has left the queue. The holder may be slow, stuck or dead. See nestjs-fair-lock/docs/troubleshooting.md#calls-give-up-423.',
   );
   expect(new LockTimeoutError(KEY, 0).message).toBe('The lock is busy.');
 });

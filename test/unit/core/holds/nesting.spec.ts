@@ -57,7 +57,7 @@ describe('a request inside a hold on the same key', () => {
   });
 
   it.each([
-    ['a writer in a read', READ, WRITE, /Leave the section that reads, lock for writing, and read again\./],
+    ['a writer in a read', READ, WRITE, /End the read, lock for writing, and read again\./],
     ['permits in a read', READ, permits(5), /permits wait until all reads have ended/],
     ['a read in permits', permits(5), READ, /reads wait until all permits are returned/],
     ['a plain lock in permits', permits(5), WRITE, /request the whole lock from the start/],

@@ -64,7 +64,7 @@ describe('a nested request of the same flow', () => {
       expect(error).toBeInstanceOf(LockDeadlockError);
       expect(error.details).toContain('"order:42"');
       expect(error.details).toContain(
-        'it would wait for itself. Remove reentrant: false, or call it after the outer section has ended.',
+        'it would wait for itself. Remove reentrant: false, or ask for it after the outer call has ended.',
       );
       await b.service.withLock('order:43', () => undefined, { reentrant: false });
     });
@@ -117,9 +117,9 @@ describe('a manual acquire', () => {
     const { blockedBy, details } = error as LockTimeoutError;
     expect(blockedBy.heldHereFor).toBeGreaterThanOrEqual(45);
     expect(details).toMatch(
-      /This process has held it for \d+ ms\. If the flow that waited took it with acquire\(\)/,
+      /This process already holds it \(for \d+ ms\), so the caller may be waiting for itself\. That happens after acquire\(\)/,
     );
-    expect(details).toContain('use withLock, run the code in lock.run');
+    expect(details).toContain('Use withLock(), or wrap the code in lock.run()');
     await lock.release();
   });
 

@@ -38,8 +38,7 @@ describe('a request whose client disconnects', () => {
     expect(error).toBeInstanceOf(LockAbortedError);
     expect(error).toMatchObject({
       message: 'The client went away while its request waited for the lock.',
-      details:
-        'The client went away while its request waited for the lock "k". The request has left the queue.',
+      details: 'The client went away while its request waited for the lock "k". The call has left the queue.',
       cause: new ClientGoneError(),
     });
     expect(await b.store.waiting('k')).toBe(1);

@@ -223,7 +223,7 @@ describe('a section that has not ended when the drain time has elapsed', () => {
     expect((await released) - (await aborted)).toBeGreaterThanOrEqual(margin - 1);
     expect(b.warnings).toEqual([
       expect.stringMatching(
-        /^The application closes and gives the lock "k" back, but Orders\.pay has not ended: it has run for \d+ ms and goes on without the lock, /,
+        /^Shutdown: releasing the lock "k" although Orders\.pay is still running \(for \d+ ms\)\. It now runs unprotected, /,
       ),
     ]);
     end.resolve();
