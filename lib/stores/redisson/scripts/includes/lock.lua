@@ -49,7 +49,7 @@ end
 
 -- When a waiter is served or leaves, Redisson moves the deadlines of those behind one wait time earlier. Each deadline is computed from
 -- the one before it, so the first one determines all, and Redisson never moves that one later. A queue whose head is served, leaves or
--- lives on later than expected is late as a whole: by so many ms its deadlines have to move later, so that the next head has its whole wait
+-- lives on later than expected is late as a whole: its deadlines have to move later by that many ms, so that the next head has its whole wait
 -- time from then on. 0: the result is the same as Redisson's. `deadline` is that of the head; nil or false: it had none.
 local function lateness(wait, deadline)
   return deadline and math.max(0, now + wait - deadline) or 0
