@@ -1,4 +1,4 @@
-import { admits, weightOf } from '../core/port/admission.js';
+import { Held } from '../core/port/admission.js';
 import { quote } from '../core/errors/text.js';
 import { fail } from './patience.js';
 import { type Waiting } from './probed-store.js';
@@ -24,10 +24,11 @@ export function requireExclusion(key: string, writers: readonly Waiting[], all: 
   }
 }
 
-/** Whether `head` gets the lock while `holder` has it. The one that joins the queue last names the limit, and it may be either. */
+/** Whether `head` gets the lock while `holder` has it. */
 function joins(holder: Waiting, head: Waiting): boolean {
-  const held = { used: weightOf(holder.share), mode: holder.share?.mode, limit: undefined };
-  return admits(held, head.share);
+  const held = new Held();
+  held.add(holder.share);
+  return held.admits(head.share);
 }
 
 function nameOf({ label }: Waiting): string {

@@ -64,6 +64,8 @@ const EARLY = 1_000;
 /** Stands for leadership until it resigns: see `FairLockService.lead`. */
 export class Candidate implements Leadership, TimedTask {
   timerEntry: TimerEntry | undefined;
+  /** A process with nothing else to do lives until it stands again. */
+  readonly keepsAlive = true;
   private readonly options: CheckedOptions;
   /** Aborts when it is told to stop. */
   private readonly leaving = new AbortController();

@@ -2,7 +2,7 @@ import { holdChannel, newHold, type HoldDescription, type HoldOutcome } from '..
 import type { LockLostError } from '../errors/errors.js';
 import { quote } from '../errors/text.js';
 import type { CheckedOptions } from '../options/acquire-options.js';
-import { admits, weightOf, type Held } from '../port/admission.js';
+import { Held } from '../port/admission.js';
 import type { Grant, LockRequest, Share } from '../port/lock-store.js';
 import type { Wait } from '../port/wait.js';
 import { detached } from '../runtime/async-context.js';
@@ -19,17 +19,18 @@ interface Keeper {
   readonly timers: Timers;
   /** The last hold of the grant of `outermost` has ended. */
   ended(outermost: Hold): void;
+  /** The caller of `outermost` has the handle. */
+  handedOut(outermost: Hold): void;
   /** Tells the operator what happened to a hold. */
   warnOf(hold: Hold, message: string): void;
 }
 
-const NOTHING: Held = { used: 0, mode: undefined, limit: undefined };
 const DONE = Promise.resolve();
 
 /**
  * The use of a lock by one section or one handle. A handle for several keys has a hold for each.
  *
- * Holds nest: a request for the same key from inside a hold becomes its child and shares its grant. An async flow may fork, and `admits` says
+ * Holds nest: a request for the same key from inside a hold becomes its child and shares its grant. An async flow may fork, and `Held` says
  * which children may be active together; other requests wait in the queue of the hold. A hold whose section ends leaves its active children
  * to its parent. The last hold that ends releases the grant.
  */
@@ -48,8 +49,8 @@ export class Hold implements Linked<Hold>, TimedTask {
   /** What it takes of its parent. */
   private takes: Share | undefined;
   private children: Set<Hold> | undefined;
-  /** What the children take. */
-  private taken = NOTHING;
+  /** What the children take; undefined: there have been none. */
+  private taken: Held | undefined;
   /** Requests that wait to nest in it. */
   private line: WaitingLine<Hold | undefined> | undefined;
 
@@ -58,9 +59,9 @@ export class Hold implements Linked<Hold>, TimedTask {
   next: Hold | undefined;
   /** Its description for diagnostics, if there were subscribers. */
   readonly description: HoldDescription | undefined;
-  /** Whether a warning of its length was given; and whether its caller has the handle, whose code runs in no scope. */
+  /** Whether a warning of its length was given; and whether its caller has the handle. */
   warned = false;
-  handedOut = false;
+  isHandedOut = false;
   /** Holds of the grant that have not ended. */
   openHolds = 0;
   /** ms from the grant during which nobody else gets the lock: the longest `holdAtLeast` of its handles. */
@@ -104,9 +105,14 @@ export class Hold implements Linked<Hold>, TimedTask {
     return this.grant.lease.lostError ? 'lost' : 'released';
   }
 
+  /** A process with nothing else to do lives until `maxHold` has elapsed. */
+  get keepsAlive(): boolean {
+    return true;
+  }
+
   /** Whether nothing is nested in it. */
   get free(): boolean {
-    return this.taken.used === 0;
+    return !this.taken || this.taken.used === 0;
   }
 
   /** Whether it is nested in `other`, however deep. */
@@ -114,6 +120,13 @@ export class Hold implements Linked<Hold>, TimedTask {
     let { parent } = this;
     while (parent && parent !== other) ({ parent } = parent);
     return parent === other;
+  }
+
+  /** The caller has the handle. */
+  handOut(): void {
+    if (this !== this.outermost) return;
+    this.isHandedOut = true;
+    this.keeper.handedOut(this);
   }
 
   /** All keys of its call are held: `maxHold` of the call counts from now. */
@@ -161,7 +174,7 @@ export class Hold implements Linked<Hold>, TimedTask {
   tryToNest(asked: Asked): Hold | undefined {
     const takes = this.sharedWith(asked);
     const behind = (this.line?.waiters.size ?? 0) > 0;
-    return !behind && admits(this.taken, takes) ? this.nest(asked) : undefined;
+    return !behind && this.hasRoomFor(takes) ? this.nest(asked) : undefined;
   }
 
   /** Waits for the turn to nest; undefined if this hold ended before it came. */
@@ -199,8 +212,7 @@ export class Hold implements Linked<Hold>, TimedTask {
 
   private childEnded(child: Hold): void {
     this.children?.delete(child);
-    const used = this.taken.used - weightOf(child.takes);
-    this.taken = used === 0 ? NOTHING : { ...this.taken, used };
+    this.taken?.delete(child.takes);
     for (const left of child.children ?? []) this.add(left);
     // Reading the state of a lease that ran out unnoticed rejects all requests that wait here.
     if (this.line && this.grant.lease.state !== 'lost') this.line.pass();
@@ -208,9 +220,12 @@ export class Hold implements Linked<Hold>, TimedTask {
 
   private add(child: Hold): void {
     child.takes = this.sharedWith(child);
-    const used = this.taken.used + weightOf(child.takes);
-    this.taken = { ...this.taken, used, mode: child.takes?.mode };
+    (this.taken ??= new Held()).add(child.takes);
     (this.children ??= new Set()).add(child);
+  }
+
+  private hasRoomFor(share: Share | undefined): boolean {
+    return !this.taken || this.taken.admits(share);
   }
 
   /** What a request takes of this hold. */
@@ -220,7 +235,7 @@ export class Hold implements Linked<Hold>, TimedTask {
 
   private newLine(): WaitingLine<Hold | undefined> {
     const line = new WaitingLine<Hold | undefined>(this.keeper.timers, {
-      admits: (request) => admits(this.taken, this.sharedWith(request)),
+      admits: (request) => this.hasRoomFor(this.sharedWith(request)),
       serve: (request) => this.nest(request),
       blocker: () => {
         const [oldest = this] = this.children ?? [];

@@ -20,6 +20,8 @@ interface Emptying {
 /** The outermost holds of an engine, one for each grant. */
 export class Holds {
   private readonly all = new LinkedList<Hold>();
+  /** Those whose callers have the handle, by the store's name for the key; the oldest first. */
+  private readonly handles = new Map<string, Set<Hold>>();
   /** Warns of holds that take long; undefined: they are not watched. */
   slowWatch: SlowWatch<Hold> | undefined;
   private readonly emptying = new Set<Emptying>();
@@ -45,6 +47,7 @@ export class Holds {
 
   ended(hold: Hold): void {
     this.all.delete(hold);
+    if (hold.isHandedOut) this.forget(hold);
     this.timers.cancel(hold);
     if (hold.description) endHold(hold.description, hold.outcome);
     for (const each of this.emptying) {
@@ -68,9 +71,22 @@ export class Holds {
     return new Set(holds.filter(({ keeper }) => keeper === this));
   }
 
-  /** For how long (ms) a handle of this engine has held that key; undefined if none does. For error texts: it looks at each. */
+  /** Its caller has the handle, whose code runs in no scope. */
+  handedOut(hold: Hold): void {
+    const ofKey = this.handles.get(hold.encoded);
+    if (ofKey) ofKey.add(hold);
+    else this.handles.set(hold.encoded, new Set([hold]));
+  }
+
+  /** For how long (ms) a handle of this engine has held that key; undefined if none does. */
   heldFor(encoded: string): number | undefined {
-    return this.present().find((hold) => hold.handedOut && hold.encoded === encoded)?.heldFor;
+    const [oldest] = this.handles.get(encoded) ?? [];
+    return oldest?.heldFor;
+  }
+
+  private forget(hold: Hold): void {
+    const ofKey = this.handles.get(hold.encoded);
+    if (ofKey?.delete(hold) && ofKey.size === 0) this.handles.delete(hold.encoded);
   }
 
   /** Resolves when nothing is held, except by `own`, the holds of this engine that the caller is inside of. */

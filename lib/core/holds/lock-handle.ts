@@ -134,7 +134,7 @@ export class LockHandle implements FairLock {
   /** Publishes the beginning of the holds. Not for a handle with a section: `run` does that. */
   begin(): this {
     for (const hold of this.holds) {
-      hold.handedOut = true;
+      hold.handOut();
       if (hold.description) beginHold(hold.description);
     }
     return this;

@@ -14,15 +14,12 @@ export interface Serving<T> {
   serve(waiter: Wait<T>): T;
   /** What those in the queue wait for, for the errors of those that give up. */
   blocker(): LockTimeoutError['blockedBy'];
-  /** Called when a request has joined the queue. */
-  joined?(request: LockRequest): void;
-  /** Called when a request has left the queue without being served. */
-  left?(request: LockRequest): void;
 }
 
 /** Requests of one process that wait for one lock: first come, first served. */
 export class WaitingLine<T> implements WaitLine<T> {
   readonly waiters = new LinkedList<Wait<T>>();
+  private willPass = false;
 
   constructor(
     private readonly timers: WaitTimers,
@@ -41,7 +38,6 @@ export class WaitingLine<T> implements WaitLine<T> {
     if (ahead >= waiter.maxQueue) throw new LockQueueFullError(waiter.key, waiter.maxQueue);
     this.waiters.add(waiter);
     waiter.enter(this, this.timers);
-    this.serving.joined?.(waiter);
     try {
       // Call it last: the callback may abort this very wait, or throw.
       waiter.queued(ahead);
@@ -88,10 +84,21 @@ export class WaitingLine<T> implements WaitLine<T> {
 
   private refuse(waiter: Wait<T>, error: unknown): void {
     this.waiters.delete(waiter);
-    this.serving.left?.(waiter);
     waiter.refuse(error);
-    // Those behind it may have waited for it alone: readers behind a writer that gives up.
-    this.pass();
+    this.passSoon();
+  }
+
+  /**
+   * Those behind one that gives up may have waited for it alone: readers behind a writer. They are served when all that the same event ends
+   * have left, for they may be among those: a signal of several calls aborts, or the application shuts down.
+   */
+  private passSoon(): void {
+    if (this.willPass || this.waiters.size === 0) return;
+    this.willPass = true;
+    queueMicrotask(() => {
+      this.willPass = false;
+      this.pass();
+    });
   }
 
   private timeoutError({ key, waitTime }: LockRequest, ahead: number | undefined): LockTimeoutError {

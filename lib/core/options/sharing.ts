@@ -15,9 +15,9 @@ export type Sharing<Count> = SharingByPermits<Count> | SharingByMode;
 /** A part of the permits of a lock. */
 export interface SharingByPermits<Count> {
   /**
-   * Maximum concurrent holders (a semaphore), or with `weight` the sum of their weights. A whole number from 1. If calls name different
-   * numbers, the last to join the queue, or to be granted, counts for all; a larger one takes effect as the queue drains. Default: none,
-   * one call holds the lock alone. `undefined` is rejected: a missing setting would otherwise make the lock exclusive.
+   * Maximum concurrent holders (a semaphore), or with `weight` the sum of their weights. A whole number from 1. Calls may name different
+   * numbers: while a call holds the lock, no more than its own `permits` are taken. Default: none, one call holds the lock alone.
+   * `undefined` is rejected: a missing setting would otherwise make the lock exclusive.
    *
    * Decorators and interceptors also take a synchronous function that returns the limit of this call: of the arguments of the method,
    * with its object as `this`, or of the ExecutionContext.

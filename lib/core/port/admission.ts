@@ -1,31 +1,60 @@
 import type { Share } from './lock-store.js';
 
-/** What is held of a lock, as far as it decides who is admitted next. */
-export interface Held {
-  /** The sum of the weights; a read weighs 1, and so does a holder alone. What `holdAtLeast` keeps counts as held. */
-  readonly used: number;
-  /** How the holders share the lock; undefined if one request holds it alone, or the lock is free. */
-  readonly mode: Share['mode'] | undefined;
-  /**
-   * `permits` of the permit request that joined the queue, or was granted, last; undefined: there was none since the lock was free.
-   * A request that finds no queue joins it before it is judged, so its own number counts.
-   */
-  readonly limit: number | undefined;
-}
-
 /**
- * Whether the head of the queue gets the lock now. If not, it blocks all behind it, whatever they are; that keeps writers and heavy requests
- * from starving. Each change is checked again: an end, a departure from the queue, and a request that joins and so moves the limit.
+ * What is held of a lock, as far as it decides who is admitted next. What `holdAtLeast` keeps counts as held.
  *
- * A weight that a lowered limit no longer fits is admitted when nothing is held: no head blocks forever.
+ * While a permit request holds the lock, no more than its own `permits` are taken. So the smallest of those that hold counts, and no request
+ * that waits, leaves or is rejected changes it.
  */
-export function admits({ used, mode, limit = Infinity }: Held, head: Share | undefined): boolean {
-  if (used === 0) return true;
-  if (!head || head.mode !== mode) return false;
-  return head.mode === 'read' || used + head.weight <= Math.min(head.permits, limit);
+export class Held {
+  /** The sum of the weights; a read weighs 1, and so does a holder alone. */
+  used = 0;
+  /** How the holders share the lock; undefined if one request holds it alone, or the lock is free. */
+  mode: Share['mode'] | undefined;
+  /** The smallest `permits` of the holders; undefined if none has any. */
+  limit: number | undefined;
+  /** How many holders have each number of `permits`. */
+  private holdersOf: Map<number, number> | undefined;
+
+  /**
+   * Whether the head of the queue gets the lock now. If not, it blocks all behind it, whatever they are; that keeps writers and heavy
+   * requests from starving. Each change is checked again: an end, and a departure from the queue.
+   */
+  admits(head: Share | undefined): boolean {
+    if (this.used === 0) return true;
+    if (!head || head.mode !== this.mode) return false;
+    return head.mode === 'read' || this.used + head.weight <= Math.min(head.permits, this.limit ?? Infinity);
+  }
+
+  add(share: Share | undefined): void {
+    this.used += weightOf(share);
+    this.mode = share?.mode;
+    if (share?.mode !== 'permits') return;
+    const { permits } = share;
+    this.holdersOf ??= new Map();
+    this.holdersOf.set(permits, (this.holdersOf.get(permits) ?? 0) + 1);
+    this.limit = Math.min(permits, this.limit ?? Infinity);
+  }
+
+  delete(share: Share | undefined): void {
+    this.used -= weightOf(share);
+    if (this.used === 0) this.mode = undefined;
+    if (share?.mode !== 'permits' || !this.holdersOf) return;
+    const { permits } = share;
+    const others = (this.holdersOf.get(permits) ?? 0) - 1;
+    if (others > 0) return void this.holdersOf.set(permits, others);
+    this.holdersOf.delete(permits);
+    if (permits === this.limit) this.limit = smallest(this.holdersOf.keys());
+  }
 }
 
 /** How much a request takes of a lock. */
 export function weightOf(share: Share | undefined): number {
   return share?.mode === 'permits' ? share.weight : 1;
+}
+
+function smallest(numbers: Iterable<number>): number | undefined {
+  let least: number | undefined;
+  for (const each of numbers) least = Math.min(each, least ?? each);
+  return least;
 }

@@ -117,7 +117,7 @@ export interface LockSnapshot {
   readonly kept?: KeptLock;
   /** Of a shared lock, how much is taken, kept holds included: the sum of the weights of permits, or the number of reads. */
   readonly used?: number;
-  /** Of permits, how many there are: `permits` of the request that joined the queue, or was granted, last. */
+  /** Of permits, how many there are: the smallest `permits` of those that are held or kept. */
   readonly limit?: number;
   /** Those in the queue, in the order in which they will be served; at most the first 1,000. */
   readonly waiters: readonly LockWaiter[];

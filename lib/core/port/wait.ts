@@ -75,6 +75,11 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
     });
   }
 
+  /** A process with nothing else to do lives until the wait has ended. */
+  get keepsAlive(): boolean {
+    return true;
+  }
+
   /** Milliseconds since it began. */
   get waited(): number {
     return performance.now() - this.since;
@@ -89,7 +94,7 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
   enter(line: WaitLine<Outcome>, timers: WaitTimers): void {
     this.line = line;
     this.timers = timers;
-    if (this.waitTime > 0 && this.deadline < Infinity) timers.schedule(this, this.deadline);
+    if (this.waitTime > 0) timers.schedule(this, this.deadline);
   }
 
   /**

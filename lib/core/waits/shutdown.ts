@@ -30,6 +30,8 @@ export class Shutdown implements TimedTask {
   private readonly timeUp = new Promise<void>((resolve) => (this.onDrained = resolve));
   /** When the holders were asked to stop, on the monotonic clock. */
   private askedToStop: number | undefined;
+  /** A process with nothing else to do lives until the drain has ended. */
+  readonly keepsAlive = true;
   private readonly report: TimedTask = { onDue: () => this.sayWhy() };
 
   constructor(
@@ -65,7 +67,7 @@ export class Shutdown implements TimedTask {
     for (const call of this.waits.present()) if (!call.insideHold) abandon(call);
     this.beginning.abort();
     const { drainTimeout } = this.options;
-    if (drainTimeout < Infinity) this.timers.schedule(this, performance.now() + drainTimeout);
+    this.timers.schedule(this, performance.now() + drainTimeout);
   }
 
   /** Resolves when nothing is held any more but by `own`, or the drain time has elapsed. */

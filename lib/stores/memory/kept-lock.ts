@@ -8,7 +8,7 @@ export class Kept implements TimedTask {
     /** The grant that has ended. */
     readonly grant: MemoryGrant,
     /** When it ends, on the monotonic clock. */
-    readonly due: number,
+    readonly endsAt: number,
     /** Called then. */
     private readonly onEnd: (kept: Kept) => void,
   ) {}
@@ -19,6 +19,6 @@ export class Kept implements TimedTask {
 
   describe(): KeptLock {
     const { who, token } = this.grant.describe();
-    return { who, token, left: this.due - performance.now() };
+    return { who, token, left: this.endsAt - performance.now() };
   }
 }

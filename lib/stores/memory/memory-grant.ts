@@ -1,6 +1,6 @@
 import { clientName } from '../../core/port/client-name.js';
 import { hostname } from 'node:os';
-import { Lease, now } from '../../core/port/lease.js';
+import { Lease, now, safetyMargin } from '../../core/port/lease.js';
 import {
   LONGEST_LABEL,
   type Grant,
@@ -28,12 +28,14 @@ function nextToken(): number {
   return lastToken;
 }
 
-/** What ends a lease that the engine does not renew any more, as by `maxHold`. */
-export interface Renewing {
-  /** Milliseconds that are left of it then. */
+/** The lock that a grant belongs to. */
+export interface GrantLine {
+  /** Milliseconds that are left of a lease which is not renewed any more, as by `maxHold`. */
   readonly lease: number;
-  /** Called then. */
-  stopped(grant: MemoryGrant): void;
+  /** Calls `grant` at `due`; no part of the lock is free of it before `endsAt`. Both on the monotonic clock. */
+  schedule(grant: MemoryGrant, due: number): void;
+  /** `grant` has ended, but nobody gets what it has before `keptUntil` (monotonic). */
+  end(grant: MemoryGrant, keptUntil?: number): void;
 }
 
 /** The hold of one lock, or of a part of it. Without a `leaseTime` it lasts until released, because its process and the store crash together. */
@@ -41,8 +43,10 @@ export class MemoryGrant implements Grant, TimedTask {
   readonly key: string;
   readonly share: Share | undefined;
   readonly lease: Lease;
-  /** When the lease ends, on the monotonic clock: a fixed one, or one that is not renewed any more. */
-  due: number;
+  /** When it ends unless it is released, on the monotonic clock. The lease ends a margin earlier, as with a server. */
+  endsAt: number;
+  /** A process with nothing else to do lives until then. */
+  readonly keepsAlive = true;
   /** Rises with every grant. */
   private readonly number = nextToken();
   private readonly since = now();
@@ -50,18 +54,16 @@ export class MemoryGrant implements Grant, TimedTask {
   constructor(
     private readonly request: LockRequest,
     readonly waited: number,
-    private readonly onRelease: (grant: MemoryGrant, keptUntil: number) => void,
-    private readonly renewing: Renewing,
+    private readonly line: GrantLine,
   ) {
     this.key = request.key;
     this.share = request.share;
     const leaseTime = request.leaseTime ?? Infinity;
-    // No margin is taken off: holder and store read the same clocks in the same thread.
-    this.lease = new Lease(this.key, this.since, leaseTime);
-    this.due = this.since.monotonic + leaseTime;
+    this.lease = new Lease(this.key, this.since, validity(leaseTime));
+    this.endsAt = this.since.monotonic + leaseTime;
     this.lease.onRenewingStopped(() => {
       // A fixed lease has its end already.
-      if (this.due === Infinity) void this.fix(renewing.lease);
+      if (this.endsAt === Infinity) void this.fix(line.lease);
     });
   }
 
@@ -79,26 +81,36 @@ export class MemoryGrant implements Grant, TimedTask {
       who: who(this.request),
       token: this.token,
       heldFor: performance.now() - this.since.monotonic,
-      leaseLeft: this.lease.remaining(),
+      leaseLeft: Math.max(0, this.endsAt - performance.now()),
       ...(this.share && { share: this.share, id: this.id }),
     };
   }
 
+  /** Its lease has expired; or it has ended. */
   onDue(): void {
+    const isOver = this.endsAt <= performance.now();
+    if (!isOver) this.line.schedule(this, this.endsAt);
     const { leaseTime } = this.request;
     this.lease.lose(leaseTime === undefined ? 'its lease expired' : `its lease of ${leaseTime} ms expired`);
+    if (isOver) this.line.end(this);
   }
 
   fix(leaseTime: number): Promise<void> {
-    this.due = performance.now() + leaseTime;
-    this.lease.fix(now(), leaseTime);
-    this.renewing.stopped(this);
+    const since = now();
+    this.endsAt = since.monotonic + leaseTime;
+    this.lease.fix(since, validity(leaseTime));
+    this.line.schedule(this, since.monotonic + validity(leaseTime));
     return Promise.resolve();
   }
 
   release(keep = 0): Promise<void> {
     const inTime = this.lease.end();
-    this.onRelease(this, inTime ? this.since.monotonic + keep : 0);
+    this.line.end(this, inTime ? this.since.monotonic + keep : 0);
     return Promise.resolve();
   }
+}
+
+/** For so long a holder relies on a lease of that length, ms. */
+function validity(lease: number): number {
+  return lease === Infinity ? Infinity : lease - safetyMargin(lease);
 }

@@ -1,4 +1,4 @@
-import { admits, weightOf, type Held } from '../../core/port/admission.js';
+import { Held } from '../../core/port/admission.js';
 import {
   MOST_SHOWN,
   type LockRequest,
@@ -6,40 +6,35 @@ import {
   type KeptLock,
   type LockHolder,
   type LockSnapshot,
-  type Share,
 } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import { WaitingLine } from '../../core/holds/waiting-line.js';
 import { Kept } from './kept-lock.js';
-import { MemoryGrant, type Renewing, who } from './memory-grant.js';
+import { MemoryGrant, type GrantLine, who } from './memory-grant.js';
 import { type NodeTimers } from './node-timers.js';
 
 /** One lock: its holders and its waiters. The store forgets it once no part of it is held or kept; then no request waits, either. */
-export class MemoryLine {
+export class MemoryLine implements GrantLine {
   /** In the order of the grants. */
   private readonly holders = new Set<MemoryGrant>();
   /** Parts of the lock that ended holds keep for a while. */
   private readonly kept = new Set<Kept>();
   /** Of both together. */
-  private held: Held = { used: 0, mode: undefined, limit: undefined };
+  private readonly held = new Held();
+  /** None of them ends before this, on the monotonic clock. */
+  private firstEnd = Infinity;
   private readonly line: WaitingLine<Grant>;
-  private readonly renewing: Renewing;
 
   constructor(
     private readonly key: string,
-    private readonly leaseTimers: NodeTimers,
-    waitTimers: NodeTimers,
-    /** Milliseconds of a lease. */
-    lease: number,
+    private readonly timers: NodeTimers,
+    readonly lease: number,
     /** Called when the lock has neither a holder nor waiters, so that the queue can be forgotten. */
     private readonly onIdle: () => void,
   ) {
-    this.renewing = { lease, stopped: (grant) => this.leaseTimers.schedule(grant, grant.due) };
-    this.line = new WaitingLine(waitTimers, {
-      admits: ({ share }) => admits(this.held, share),
+    this.line = new WaitingLine(timers, {
+      admits: ({ share }) => this.held.admits(share),
       serve: (wait) => this.grant(wait, wait.waited),
-      joined: ({ share }) => (this.held = withLimitOf(share, this.held)),
-      left: ({ share }) => (this.held = this.withoutLimitOf(share, this.held)),
       blocker: () => {
         const { holder, kept } = this.blocker();
         if (kept) return { holder: kept.who, keptFor: kept.left };
@@ -50,17 +45,21 @@ export class MemoryLine {
 
   /**
    * Ends each lease, and each time for which the lock is kept, that has elapsed by the clock although its timer has not fired yet (a
-   * blocked event loop). Reading the state is enough: the lease notifies its holder, then `end` is called.
+   * blocked event loop).
    */
   settle(): void {
-    for (const { due, lease } of this.holders) if (due < Infinity) void lease.state;
-    for (const kept of this.kept) if (kept.due <= performance.now()) this.endKept(kept);
+    const time = performance.now();
+    if (this.firstEnd > time) return;
+    this.firstEnd = Infinity;
+    for (const each of [...this.holders, ...this.kept]) {
+      if (each.endsAt <= time) each.onDue();
+      else this.firstEnd = Math.min(this.firstEnd, each.endsAt);
+    }
   }
 
   acquire(wait: Wait): Grant | Promise<Grant> {
     const { share } = wait;
-    if (this.line.waiters.size === 0 && admits(withLimitOf(share, this.held), share))
-      return this.grant(wait, 0);
+    if (this.line.waiters.size === 0 && this.held.admits(share)) return this.grant(wait, 0);
     return this.line.join(wait);
   }
 
@@ -71,7 +70,7 @@ export class MemoryLine {
   }
 
   forceRelease(): void {
-    for (const grant of [...this.holders]) grant.lease.lose(BY_FORCE);
+    for (const grant of [...this.holders]) this.endByForce(grant);
     for (const kept of [...this.kept]) this.endKept(kept);
   }
 
@@ -81,7 +80,7 @@ export class MemoryLine {
       typeof name === 'number' ? token === name : token === undefined && id === name;
     const grant = [...this.holders].find(isNamed);
     const kept = [...this.kept].find(({ grant }) => isNamed(grant));
-    grant?.lease.lose(BY_FORCE);
+    if (grant) this.endByForce(grant);
     if (kept) this.endKept(kept);
     return grant !== undefined || kept !== undefined;
   }
@@ -115,77 +114,67 @@ export class MemoryLine {
     for (const kept of [...this.kept]) this.endKept(kept);
   }
 
-  /** The oldest holder; if there is none, what is kept for the longest time. */
+  /** The oldest holder; if there is none, what is kept for the longest time, of the first. */
   private blocker(): { readonly holder?: LockHolder | undefined; readonly kept?: KeptLock | undefined } {
     const [oldest] = this.holders;
     if (oldest) return { holder: oldest.describe() };
-    const [last] = [...this.kept].sort((one, other) => other.due - one.due);
+    let last: Kept | undefined;
+    let looked = 0;
+    for (const kept of this.kept) {
+      if (!last || kept.endsAt > last.endsAt) last = kept;
+      if (++looked === MOST_LOOKED_AT) break;
+    }
     return { kept: last?.describe() };
   }
 
   private grant(request: LockRequest, waited: number): MemoryGrant {
-    const grant = new MemoryGrant(request, waited, this.end, this.renewing);
-    const { share } = request;
-    this.held = withLimitOf(share, {
-      ...this.held,
-      used: this.held.used + weightOf(share),
-      mode: share?.mode,
-    });
+    const grant = new MemoryGrant(request, waited, this);
+    this.held.add(request.share);
     this.holders.add(grant);
-    // The lease aborts the signal of its holder before it calls this listener, so the next holder starts after that.
-    grant.lease.onLost(() => this.end(grant));
-    this.leaseTimers.schedule(grant, grant.due);
+    // A lease that would never expire is lost as soon as it is not renewed any more.
+    grant.lease.onLost(() => {
+      if (grant.endsAt === Infinity) this.end(grant);
+    });
+    if (request.leaseTime !== undefined) this.schedule(grant, performance.now() + grant.lease.remaining());
     return grant;
   }
 
-  /** Hands on what `grant` has, unless it has ended already; but not before `keptUntil` (monotonic). */
-  private readonly end = (grant: MemoryGrant, keptUntil = 0): void => {
+  schedule(grant: MemoryGrant, due: number): void {
+    this.firstEnd = Math.min(this.firstEnd, grant.endsAt);
+    if (this.holders.has(grant)) this.timers.schedule(grant, due);
+  }
+
+  end(grant: MemoryGrant, keptUntil = 0): void {
     if (!this.holders.delete(grant)) return;
-    this.leaseTimers.cancel(grant);
+    this.timers.cancel(grant);
     if (keptUntil <= performance.now()) return this.handOn(grant);
     const kept = new Kept(grant, keptUntil, () => this.endKept(kept));
     this.kept.add(kept);
-    this.leaseTimers.schedule(kept, keptUntil);
-  };
+    this.firstEnd = Math.min(this.firstEnd, keptUntil);
+    this.timers.schedule(kept, keptUntil);
+  }
 
   private endKept(kept: Kept): void {
     this.kept.delete(kept);
-    this.leaseTimers.cancel(kept);
+    this.timers.cancel(kept);
     this.handOn(kept.grant);
+  }
+
+  /** The lease aborts the signal of its holder first, so the next holder starts after that. */
+  private endByForce(grant: MemoryGrant): void {
+    grant.lease.lose(BY_FORCE);
+    this.end(grant);
   }
 
   /** `grant` takes nothing of the lock any more. */
   private handOn({ share }: MemoryGrant): void {
-    const used = this.held.used - weightOf(share);
-    this.held = this.withoutLimitOf(share, {
-      ...this.held,
-      used,
-      mode: used === 0 ? undefined : share?.mode,
-    });
+    this.held.delete(share);
     this.line.pass();
     if (this.held.used === 0) this.onIdle();
-  }
-
-  /** A request that no longer waits or holds sets no limit: that of the last in the queue counts then, or that of the newest holder. */
-  private withoutLimitOf(share: Share | undefined, held: Held): Held {
-    const limit = limitOf(share);
-    if (limit === undefined || limit !== held.limit) return held;
-    const grants = [...this.holders, ...[...this.kept].map((each) => each.grant)].filter((each) =>
-      limitOf(each.share),
-    );
-    const [newest] = grants.sort((one, other) => Number(other.id) - Number(one.id));
-    return { ...held, limit: limitOf(this.line.waiters.last?.share) ?? limitOf(newest?.share) };
   }
 }
 
 /** Completes "The lock … was lost: …". */
 const BY_FORCE = 'it was released by force';
-
-/** A permit request that joins the queue, or is granted, sets the limit. */
-function withLimitOf(share: Share | undefined, held: Held): Held {
-  return { ...held, limit: limitOf(share) ?? held.limit };
-}
-
-function limitOf(share: Share | undefined): number | undefined {
-  return share?.mode === 'permits' ? share.permits : undefined;
-}
+/** For what an error says of the blocker, at most this many are looked at, to limit its cost. */
+const MOST_LOOKED_AT = 32;

@@ -15,15 +15,13 @@ import { NodeTimers } from './node-timers.js';
  * Same order, same errors and same tokens as the Redis store. Engines that are given the same instance share its
  * locks; two instances do not share locks. A hold without `leaseTime` runs out only after its
  * `maxHold`, because holder and store crash together.
- * A free lock does not use memory, and an idle store has no timer.
+ * A free lock does not use memory, and an idle store has no timer. No connection keeps the process alive: what waits does, and what ends.
  */
 export class MemoryLockStore implements LockStore {
   readonly kind = 'memory';
   readonly fencing = true;
   private readonly lines = new Map<string, MemoryLine>();
-  private readonly leaseTimers = new NodeTimers(false);
-  /** These timers keep the process alive until each wait ends, because this store has no connection that would. */
-  private readonly waitTimers = new NodeTimers(true);
+  private readonly timers = new NodeTimers();
   private closed = false;
 
   /** @param lease milliseconds for which a lock outlives the end of its renewal, as in Redis; Infinity: it is lost then */
@@ -72,9 +70,7 @@ export class MemoryLockStore implements LockStore {
   }
 
   private begin(key: string): MemoryLine {
-    const line = new MemoryLine(key, this.leaseTimers, this.waitTimers, this.lease, () =>
-      this.lines.delete(key),
-    );
+    const line = new MemoryLine(key, this.timers, this.lease, () => this.lines.delete(key));
     this.lines.set(key, line);
     return line;
   }

@@ -7,23 +7,23 @@ import { type TimedTask } from '../../core/runtime/timers.js';
 export class NodeTimers implements WaitTimers {
   private readonly timers = new Map<TimedTask, NodeJS.Timeout>();
 
-  /** @param keepAlive whether a timer keeps the process alive */
-  constructor(private readonly keepAlive: boolean) {}
-
+  /** @param due `Infinity`: never */
   schedule(task: TimedTask, due: number): void {
-    if (due === Infinity) return;
+    this.cancel(task);
     // The clock decides, not the timer: Node's may fire up to 1 ms early.
     const left = due - performance.now();
     if (left <= 0) return task.onDue();
     // Rounded up, the largest number of an option is too much for Node, which would print a warning and fire after 1 ms.
     const delay = Math.min(Math.ceil(left), LARGEST_NUMBER);
     const timer = detached(() => setTimeout(() => this.schedule(task, due), delay));
-    if (!this.keepAlive) timer.unref();
+    if (!task.keepsAlive) timer.unref();
     this.timers.set(task, timer);
   }
 
   cancel(task: TimedTask): void {
-    clearTimeout(this.timers.get(task));
+    const timer = this.timers.get(task);
+    if (!timer) return;
+    clearTimeout(timer);
     this.timers.delete(task);
   }
 }

@@ -21,6 +21,10 @@ export class SimTimer {
   /** The next time at which the world looks at it. */
   happening: Happening | undefined;
 
+  ref(): this {
+    return this;
+  }
+
   unref(): this {
     return this;
   }

@@ -35,7 +35,7 @@ describe('several keys', () => {
   });
 
   it('with a leaseTime are leased for it from when all are held, however long the call waited for the last', async () => {
-    const [leaseTime, wait] = [200, 300];
+    const [leaseTime, wait] = [400, 500];
     const other = await b.service.acquire('b');
     const both = b.service.acquire(['a', 'b'], { leaseTime });
     await pause(wait);

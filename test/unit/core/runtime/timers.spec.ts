@@ -127,18 +127,28 @@ describe('the heap of timers', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('never keeps the process alive', () => {
+  it('keeps the process alive only while one of the tasks does', () => {
     jest.useRealTimers();
     const timers = new Timers();
     const running = (): number =>
       process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const before = running();
+    const due = performance.now() + 60_000;
     timers.schedule(
       task(() => undefined),
-      performance.now() + 60_000,
+      due,
     );
     expect(running()).toBe(before);
+    const vital = { keepsAlive: true, onDue: () => undefined };
+    timers.schedule(vital, Infinity);
+    timers.schedule(vital, due);
+    expect(running()).toBe(before + 1);
+    timers.cancel(vital);
+    expect(running()).toBe(before);
+    timers.schedule(vital, due);
+    expect(running()).toBe(before + 1);
     timers.stop();
+    expect(running()).toBe(before);
   });
 
   it('keeps its order under any sequence of scheduling, moving and cancelling', () => {
