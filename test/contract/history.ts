@@ -1,3 +1,6 @@
+import { type Share } from '../../lib/core/port/lock-store.js';
+import { mayHoldTogether } from './model.js';
+
 /**
  * What happened to one request, as numbers of one sequence that counts every event of the test: the order in which
  * this process saw them, which is real time.
@@ -6,6 +9,7 @@ export interface Entry {
   readonly key: string;
   /** For the report. */
   readonly name: string;
+  readonly share: Share | undefined;
   sent?: number;
   /** The store said that it has a place in line, or the lock. */
   acknowledged?: number;
@@ -24,8 +28,8 @@ export class History {
   readonly entries: Entry[] = [];
   private clock = 0;
 
-  begin(key: string, name: string): Entry {
-    const entry: Entry = { key, name };
+  begin(key: string, name: string, share?: Share): Entry {
+    const entry: Entry = { key, name, share };
     this.entries.push(entry);
     return entry;
   }
@@ -53,11 +57,18 @@ function isLost(entry: Entry): boolean {
   return entry.lost !== undefined && entry.lost < (entry.ended ?? Infinity);
 }
 
-/** Exclusion: a lock is granted only after the grant before has ended. */
+/** Exclusion: a lock is granted only when those that hold it may hold it together with the next. */
 function overlaps(entries: readonly Entry[]): string[] {
-  return neighbours(entries)
-    .filter(([before, after]) => before.ended === undefined || before.ended > granted(after))
-    .map(([before, after]) => `${before.name} and ${after.name} hold ${before.key} at the same time`);
+  return entries.flatMap((next) => {
+    const holders = entries.filter(
+      (other) =>
+        other.key === next.key &&
+        granted(other) <= granted(next) &&
+        (other.ended ?? Infinity) > granted(next),
+    );
+    if (next.granted === undefined || mayHoldTogether(holders)) return [];
+    return [`${holders.map(({ name }) => name).join(' and ')} hold ${next.key} at the same time`];
+  });
 }
 
 /** First come, first served: a request that was acknowledged before another was sent is granted before it, unless it gave up. */

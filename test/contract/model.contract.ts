@@ -51,13 +51,16 @@ export function describeModel(
     test(
       'does and shows what the reference does, step by step',
       async () => {
-        const property = fc.asyncProperty(steps(NAMES * benches.length), async (sequence) => {
-          const subjects = newLocks().map(({ bench, key }) => new Subject(bench, key));
-          const model = new Reference(subjects.length);
-          await fc.asyncModelRun(() => ({ model, real: subjects }), sequence);
-          await drain(model, subjects);
-          await expectNothingLeft();
-        });
+        const property = fc.asyncProperty(
+          steps(NAMES * benches.length, capabilities.sharing),
+          async (sequence) => {
+            const subjects = newLocks().map(({ bench, key }) => new Subject(bench, key));
+            const model = new Reference(subjects.length);
+            await fc.asyncModelRun(() => ({ model, real: subjects }), sequence);
+            await drain(model, subjects);
+            await expectNothingLeft();
+          },
+        );
         await fc.assert(property, parameters);
       },
       TIME_LIMIT + 3 * SOON, // the run that is going on when the time limit ends it
@@ -69,11 +72,15 @@ export function describeModel(
         const property = fc.asyncProperty(storms(NAMES * benches.length), async (storm) => {
           const history = new History();
           const locks = newLocks();
-          const all = storm.map((request, i) =>
-            live(locks[request.lock] as Place, history, `request ${i}`, request),
-          );
-          await within(Promise.all(all), SOON, 'the storm to be over');
           const forced = storm.some(({ forcedBy }) => forcedBy !== undefined);
+          // Force ends all holders, and those of other clients may end their holds before they are told.
+          const shares = capabilities.sharing && !forced;
+          const all = storm.map((request, i) => {
+            const share = shares ? request.patient.share : undefined;
+            const patient = { ...request.patient, share };
+            return live(locks[request.lock] as Place, history, `request ${i}`, { ...request, patient });
+          });
+          await within(Promise.all(all), SOON, 'the storm to be over');
           expect(history.violations(forced && capabilities.severalClients)).toEqual([]);
           await expectNothingLeft();
         });
@@ -96,10 +103,10 @@ interface Place {
 async function drain(model: Reference, subjects: readonly Subject[]): Promise<void> {
   for (const [i, lock] of model.locks.entries()) {
     const subject = subjects[i];
-    while (subject && lock.holder !== undefined) {
-      lock.end();
-      await subject.present.release();
-      await subject.expectGranted(lock.holder);
+    for (let [first] = lock.holders; subject && first; [first] = lock.holders) {
+      const served = lock.end(first);
+      await subject.grantOf(first).release();
+      await subject.expectGranted(...served);
     }
   }
 }
@@ -131,7 +138,7 @@ function storms(locks: number): fc.Arbitrary<StormRequest[]> {
     abortAfter: seldom(fc.nat(80)),
     waitTime: seldom(fc.nat(20)),
     maxQueue: seldom(fc.oneof(fc.nat(3), valuesOf('maxQueue'))),
-    patient: patientOptions(),
+    patient: patientOptions(true),
     forcedBy: seldom(fc.nat(2)),
   });
   return fc.array(request, { minLength: 2, maxLength: 40, size: 'max' });
@@ -144,7 +151,7 @@ async function live(
   name: string,
   request: StormRequest,
 ): Promise<void> {
-  const entry = history.begin(title, name);
+  const entry = history.begin(title, name, request.patient.share);
   await eventLoopTurns(request.delay);
 
   history.stamp(entry, 'sent');

@@ -1,5 +1,6 @@
 import { LockQueueFullError, LockTimeoutError } from '../../lib/core/errors/errors.js';
 import { type Grant } from '../../lib/core/port/lock-store.js';
+import { eventually, SOON } from '../support/waiting.js';
 import { type TestRequest, type Bench } from './store-under-test.js';
 import { permits, read, type Sharing } from './shares.js';
 
@@ -117,73 +118,119 @@ export function describeSharing(bench: Bench): void {
     });
   });
 
-  describe('a limit that changes', () => {
-    test('counts at once for all in line, if it is smaller', async () => {
+  describe('limits that differ', () => {
+    test('while a call holds, no more than its own permits are taken, whatever others ask for', async () => {
       const key = bench.key();
-      const holders = await holdAll(key, [permits(3), permits(3), permits(3)]);
-      const [large, small] = await lineUp(key, [permits(3), permits(1)]);
+      const [small] = await holdAll(key, [permits(2)]);
+      const [large, other] = await lineUp(key, [permits(9, 2), permits(9)]);
+      expect(await bench.ask(2, key, { ...permits(9), waitTime: 0 }).refused()).toBeInstanceOf(
+        LockTimeoutError,
+      );
+      await expectWaiting(key, large!, other!);
+      await small!.release();
+      await release([await large!.granted(), await other!.granted()]);
+    });
+
+    test('a call is let in when it fits into its own permits as well as into those of all that hold', async () => {
+      const key = bench.key();
+      const holders = await holdAll(key, [permits(5), permits(4), permits(5)]);
+      const [small] = await lineUp(key, [permits(2)]);
       for (const holder of holders.slice(1)) {
+        await expectWaiting(key, small!);
         await holder.release();
-        await expectWaiting(key, large!, small!);
       }
-      await holders[0]!.release();
-      const grant = await large!.granted();
-      await expectWaiting(key, small!);
-      await grant.release();
-      await release([await small!.granted()]);
+      await release([await small!.granted(), holders[0]!]);
     });
 
-    test('counts as the line drains, if it is larger', async () => {
+    test('a call that waits changes nothing for those in front of it', async () => {
       const key = bench.key();
-      const [holder] = await holdAll(key, [permits(1)]);
-      const [small, large, larger] = await lineUp(key, [permits(1), permits(3), permits(3)]);
+      const [holder] = await holdAll(key, [permits(5, 5)]);
+      const [one, other, small, last] = await lineUp(key, [
+        permits(5, 2),
+        permits(5, 2),
+        permits(2),
+        permits(5),
+      ]);
       await holder!.release();
-      const grant = await small!.granted();
-      await expectWaiting(key, large!, larger!);
-      await grant.release();
-      await release([await large!.granted(), await larger!.granted()]);
-    });
-
-    test('counts at once if it is larger and nobody waits', async () => {
-      const key = bench.key();
-      await release(await holdAll(key, [permits(1), { ...permits(2), waitTime: 0 }, permits(3)]));
-    });
-
-    test('lets in the head that waited for the smaller one alone', async () => {
-      const key = bench.key();
-      const holders = await holdAll(key, [permits(5), permits(5)]);
-      const [leaver, head, small] = await lineUp(key, [permits(2), permits(5), permits(2)]);
-      leaver!.abort();
-      await leaver!.refused();
-      await expectWaiting(key, head!, small!);
-      const [last] = await lineUp(key, [permits(5)]);
-      const grant = await head!.granted();
+      const grants = [await one!.granted(), await other!.granted()];
       await expectWaiting(key, small!, last!);
-      await release([...holders, grant]);
+      await grants[0]!.release();
+      await expectWaiting(key, small!, last!);
+      await release([grants[1]!]);
       await release([await small!.granted(), await last!.granted()]);
     });
 
-    test('no longer counts when its call gives up', async () => {
+    test('a larger limit counts when the last hold with the smaller one has ended', async () => {
       const key = bench.key();
-      const holders = await holdAll(key, [permits(5), permits(5)]);
-      const [writer, head, leaver] = await lineUp(key, [{}, permits(5), permits(2)]);
-      writer!.abort();
-      await writer!.refused();
-      await expectWaiting(key, head!, leaver!);
-      leaver!.abort();
-      await leaver!.refused();
-      await release([...holders, await head!.granted()]);
+      const [one, other] = await holdAll(key, [permits(2), permits(2)]);
+      const asks = await lineUp(key, [permits(4), permits(4), permits(4)]);
+      await one!.release();
+      const first = await asks[0]!.granted();
+      await expectWaiting(key, ...asks.slice(1));
+      expect(await bench.client(2).inspect(key)).toMatchObject({ used: 2, limit: 2 });
+      await other!.release();
+      const grants = [first, await asks[1]!.granted(), await asks[2]!.granted()];
+      expect(await bench.client(2).inspect(key)).toMatchObject({ used: 3, limit: 4 });
+      await release(grants);
     });
 
-    test('does not keep out a weight that it no longer fits, once nothing is held', async () => {
+    test.each<[string, (key: string, sharing: Sharing) => Promise<void>]>([
+      [
+        'is a try',
+        async (key, sharing) => void (await bench.ask(1, key, { ...sharing, waitTime: 0 }).refused()),
+      ],
+      [
+        'finds the queue full',
+        async (key, sharing) => void (await bench.ask(1, key, { ...sharing, maxQueue: 0 }).refused()),
+      ],
+      [
+        'has waited long enough',
+        async (key, sharing) => void (await bench.ask(1, key, { ...sharing, waitTime: 30 }).refused()),
+      ],
+      [
+        'aborts',
+        async (key, sharing) => {
+          const ask = await bench.askInLine(1, key, sharing);
+          ask.abort();
+          await ask.refused();
+        },
+      ],
+      [
+        'is of a client that closes',
+        async (key, sharing) => {
+          if (!bench.capabilities.severalClients) return;
+          const store = await bench.extraClient();
+          const ask = await bench.askInLine(store, key, sharing);
+          await store.close();
+          await ask.refused();
+        },
+      ],
+      [
+        'is taken from its holder by force',
+        async (key, sharing) => {
+          const grant = await bench.hold(1, key, { ...sharing, label: 'forced' });
+          const { holders } = await bench.client().inspect(key);
+          const { id } = holders.find(({ who }) => who.endsWith('/forced'))!;
+          await bench.client().forceRelease(key, { holder: id });
+          await grant.release();
+        },
+      ],
+    ])('a call that %s changes no limit', async (way, rejected) => {
       const key = bench.key();
-      const [holder] = await holdAll(key, [permits(5, 2)]);
-      const [heavy, light] = await lineUp(key, [permits(5, 4), permits(2)]);
-      await holder!.release();
-      const grant = await heavy!.granted();
-      await expectWaiting(key, light!);
-      await grant.release();
-      await release([await light!.granted()]);
+      const isHeld = way.includes('by force');
+      const holders = await holdAll(key, [permits(5, 2), permits(4)]);
+      // It does not fit, unless it is to be held first.
+      for (const each of [permits(9, isHeld ? 1 : 2), permits(isHeld ? 4 : 1)]) {
+        await rejected(key, each);
+        const hasLeft = async () => (await bench.client(2).inspect(key)).queueLength === 0;
+        await eventually(hasLeft, SOON, 'the store to know that it has left');
+        expect(await bench.client(2).inspect(key)).toMatchObject({ used: 3, limit: 4 });
+        expect(await bench.ask(2, key, { ...permits(9, 2), waitTime: 0 }).refused()).toBeInstanceOf(
+          LockTimeoutError,
+        );
+        await (await bench.hold(2, key, { ...permits(9), waitTime: 0 })).release();
+      }
+      await release(holders);
     });
   });
 

@@ -154,7 +154,7 @@ describe('the scripts of the native protocol', () => {
     await younger.acquireAll(1, 2);
     await redis.zrem(holder.keys[1], `${elder.id}:1::label`);
     await redis.hdel(holder.keys[0], `h:${holder.id}:1`);
-    await redis.hset(holder.keys[0], 'format', '1 1795807495109123 - 0 - -');
+    await redis.hset(holder.keys[0], 'format', '2 1795807495109123 - 0 - -');
     expect((await elder.acquire(1, { most: '1', ticket })).granted).toMatch(/ 1$/);
     expect(younger.messages).toEqual([]);
   });
@@ -446,10 +446,10 @@ describe('the scripts of the native protocol', () => {
   });
 
   test.each([
-    ['2 new', /^FORMAT 2 1/],
+    ['3 new', /^FORMAT 3 2/],
     ['x', /^PROTOCOL /],
-    ['1 x write 1 - 1795807495109', /^PROTOCOL /],
-    ['1 1795807495109123 write 1 - -', /^PROTOCOL /],
+    ['2 x write 1 - 1795807495109', /^PROTOCOL /],
+    ['2 1795807495109123 write 1 - -', /^PROTOCOL /],
   ])(
     'data that it cannot read, such as the format %j, is left as it is, and the caller is told',
     async (format, error) => {

@@ -23,7 +23,7 @@ export interface Times {
 }
 
 /** The version of what is kept in Redis; a script that finds another one writes nothing. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 type Scripts = Readonly<Record<keyof typeof scripts, Script>>;
 

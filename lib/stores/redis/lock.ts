@@ -82,6 +82,8 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** When to call because requests wait; or although none does, for those of other clients. */
   private callAt = Infinity;
   private isUrgent = false;
+  /** When a message has told to call because a time for which the lock is kept ends then (monotonic). */
+  private keptUntil = -Infinity;
   /** How many of those that wait should be named without delay, because Redis may have lost them. */
   private unchecked = 0;
   /** When a message last said that something changed in Redis; answers to earlier commands may not show it. */
@@ -521,6 +523,13 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.plan();
   }
 
+  /** A message told that the lock may be free for the first of the queue, a request of this client, in `left` ms. */
+  callIn(left: number): void {
+    this.keptUntil = performance.now() + left;
+    this.callAt = Math.min(this.callAt, this.keptUntil);
+    this.plan();
+  }
+
   /** The words of the next heartbeat; undefined: there is nothing to say. Else `beaten` and `renewed`, or `beatFailed`, must follow. */
   nextBeat(): Beat | undefined {
     if (this.named) return undefined;
@@ -663,7 +672,9 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** Takes note of an answer, and of what its script granted. `marked`: it has told of all that wait, and marked this client alive. */
   private note(reply: Reply, marked: boolean): void {
     const { sentAt, granted, again = Infinity, isUrgent } = reply;
-    const at = sentAt.monotonic + Math.min(again, this.client.times.window / 3);
+    const soon = sentAt.monotonic + Math.min(again, this.client.times.window / 3);
+    // The message may be younger than this answer.
+    const at = sentAt.monotonic < this.keptUntil ? Math.min(soon, this.keptUntil) : soon;
     this.callAt = marked ? at : Math.min(this.callAt, at);
     if (this.unchecked > 0 || sentAt.monotonic < this.newsAt) this.callAt = -Infinity;
     // The queue was not looked at to its end (rule 10), or its head may be gone in a moment (rule 7).

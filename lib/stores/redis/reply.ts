@@ -69,6 +69,8 @@ export type Message =
   | { readonly kind: 'granted'; readonly hash: string; readonly granted: Granted }
   /** A hold was ended by force. */
   | { readonly kind: 'lost'; readonly hash: string; readonly sequence: number; readonly token: number }
+  /** The lock is kept for `left` ms more, and this client, whose request is the head, asks then. */
+  | { readonly kind: 'ask'; readonly hash: string; readonly left: number }
   /** The lock may be free sooner than this client was told. */
   | { readonly kind: 'look'; readonly hash: string };
 
@@ -79,6 +81,8 @@ export function readMessage(text: string): Message | undefined {
   const [, sequence, token, ofLost = ''] = /^lost (\d{1,16}) (\d{1,16}) (.*)$/s.exec(text) ?? [];
   if (token !== undefined)
     return { kind: 'lost', hash: ofLost, sequence: Number(sequence), token: Number(token) };
+  const [, left, ofKept = ''] = /^ask (\d{1,16}) (.*)$/s.exec(text) ?? [];
+  if (left !== undefined) return { kind: 'ask', hash: ofKept, left: Number(left) };
   const [, look] = /^look (.*)$/s.exec(text) ?? [];
   return look === undefined ? undefined : { kind: 'look', hash: look };
 }

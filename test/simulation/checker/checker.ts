@@ -13,7 +13,7 @@ import { Findings } from './findings.js';
 import { grantsOf, partsOf, type Part, type ServerGrant } from './grants.js';
 import { codeOf, nameOf, newLock, type LockState, type RequestRecord } from './history.js';
 import { Line } from './line.js';
-import { conflict, live, lockData, weightOf, type LockData } from './lock-data.js';
+import { conflict, limitOf, live, lockData, usedBy, type LockData } from './lock-data.js';
 
 /** Errors that a caller may see; anything else is a bug. */
 const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'SHUTTING_DOWN', 'QUEUE_FULL']);
@@ -330,7 +330,7 @@ export class Checker implements ClientListener {
   private checkData(lock: LockState, { state, holdings, now }: LockData): void {
     const fault = conflict(holdings);
     if (fault) this.findings.violate('rule', `${lock.name} has holds of ${fault}`);
-    const sum = holdings.reduce((total, { share }) => total + weightOf(share), 0);
+    const sum = usedBy(holdings);
     if (state.used !== sum && !state.isScanning && !(lock.wasStopped && state.used > sum))
       this.findings.violate('rule', `${lock.name} has ${sum} in its holds, ${state.used} in its sum`);
     const first = Math.min(...holdings.map(({ ends }) => ends));
@@ -440,13 +440,12 @@ export class Checker implements ClientListener {
   }
 }
 
-/** As for what the server has; callers may enter in another order than they were granted the lock in, so any limit may count. */
+/** As for what the server has. */
 function conflictOf(holding: readonly RequestRecord[]): boolean {
   const kinds = new Set(holding.map(({ planned: { share } }) => share?.mode ?? 'write'));
   if (kinds.size > 1 || kinds.has('write')) return true;
-  const shares = holding.map(({ planned: { share } }) => share);
-  const used = shares.reduce((sum, share) => sum + weightOf(share), 0);
-  return used > Math.max(...shares.map((share) => (share?.mode === 'permits' ? share.permits : Infinity)));
+  const shares = holding.map(({ planned }) => planned);
+  return usedBy(shares) > limitOf(shares);
 }
 
 function hasFewerHolds(after: LockData, before: LockData | undefined): boolean {

@@ -18,7 +18,6 @@ export interface Holding {
 /** The field `format` of the hash. */
 interface LockState {
   readonly used: number;
-  readonly limit: number;
   readonly end: number;
   /** Whether a look at all holders has not ended. */
   readonly isScanning: boolean;
@@ -68,33 +67,38 @@ export function weightOf(share: Share | undefined): number {
   return share?.mode === 'permits' ? share.weight : 1;
 }
 
-/** Why these may not hold the lock together; undefined if they may. Those with higher tokens came later. */
+/** Why these may not hold the lock together; undefined if they may. */
 export function conflict(holdings: readonly Holding[]): string | undefined {
   if (holdings.length < 2) return undefined;
   const kinds = new Set(holdings.map(({ share }) => share?.mode ?? 'write'));
   if (kinds.size > 1 || kinds.has('write')) return [...kinds].join(' and ');
-  for (const { token, share } of holdings) {
-    if (share?.mode !== 'permits') continue;
-    const before = holdings.filter((other) => other.token <= token);
-    const used = before.reduce((sum, other) => sum + weightOf(other.share), 0);
-    if (before.length > 1 && used > share.permits) return `${used} of ${share.permits} permits`;
-  }
-  return undefined;
+  const [used, limit] = [usedBy(holdings), limitOf(holdings)];
+  return used > limit ? `${used} of ${limit} permits` : undefined;
 }
 
 /** Whether the rule would let the head of the line in. */
-export function admitsNext({ holdings, next, state }: LockData): boolean {
+export function admitsNext({ holdings, next }: LockData): boolean {
   if (holdings.length === 0) return true;
   if (!next || holdings.some(({ share }) => share?.mode !== next.mode)) return false;
   if (next.mode === 'read') return true;
-  const used = holdings.reduce((sum, { share }) => sum + weightOf(share), 0);
-  return used + next.weight <= Math.min(next.permits, state.limit);
+  return usedBy(holdings) + next.weight <= Math.min(next.permits, limitOf(holdings));
+}
+
+type Shared = Partial<Pick<Holding, 'share'>>;
+
+export function usedBy(all: readonly Shared[]): number {
+  return all.reduce((sum, { share }) => sum + weightOf(share), 0);
+}
+
+/** While one holds permits, no more than its own are taken: the smallest counts. */
+export function limitOf(all: readonly Shared[]): number {
+  return Math.min(...all.map(({ share }) => (share?.mode === 'permits' ? share.permits : Infinity)));
 }
 
 function readState(text: string): LockState {
-  const [, , , used = 0, limit = '-', end = '-', , scan] = text.split(' ');
+  const [, , , used = 0, , end = '-', , scan] = text.split(' ');
   const number = (word: string): number => (word === '-' ? Infinity : Number(word));
-  return { used: Number(used), limit: number(limit), end: number(end), isScanning: scan !== undefined };
+  return { used: Number(used), end: number(end), isScanning: scan !== undefined };
 }
 
 function readHolding(field: string, value: string): Holding {

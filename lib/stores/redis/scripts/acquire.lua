@@ -110,8 +110,6 @@ local function ask(first, values)
     if held then
       answer = describeHeld(lock, held)
     else
-      local limit, isMixed = lock.limit, lock.isMixed
-      setLimit(lock, terms.limit)
       if #values <= 4 and isNext(lock, waiting, terms) then
         hold(lock, id, about, terms, LEASE)
         lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
@@ -121,12 +119,8 @@ local function ask(first, values)
         if most ~= '' and ticket == '' then
           answer, waiting = refusal(lock, client, waiting, name, terms, most)
         end
-        if answer then
-          lock.limit, lock.isMixed = limit, isMixed
-        else
-          inQueue[#told + 1] = {
-            name = name, most = most, rank = waiting + lock.gone, limit = limit, isMixed = isMixed, ticket = enter(lock, client, name, ticket),
-          }
+        if not answer then
+          inQueue[#told + 1] = { name = name, most = most, rank = waiting + lock.gone, ticket = enter(lock, client, name, ticket) }
           waiting = waiting + 1
         end
       end
@@ -151,12 +145,12 @@ local function ask(first, values)
       told[i] = 'granted'
     elseif entry.most == 'try' then
       redis.call('ZREM', lock.queue, entry.name)
-      lock.limit, lock.isMixed = entry.limit, entry.isMixed
       told[i] = 'busy ' .. blocker(lock)
     else
       told[i] = 'line ' .. ticket .. ' ' .. rank
     end
   end
+  tellHead(lock, client)
   close(lock)
   return reply(lock, client, told)
 end

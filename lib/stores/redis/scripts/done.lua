@@ -41,7 +41,6 @@ local function force(lock, ids, token)
     local was = value and readHold(value)
     if was and (i > 1 or token == '' or number(was.token) == token) then
       drop(lock, id, value)
-      renewLimit(lock, was.terms.limit)
       hasEnded = true
       local owner, sequence = string.match(id, '^([^:-]+):(%d+)$')
       if owner then
@@ -73,15 +72,11 @@ local function finishOne(lock, id, name, value)
   local rank, answer = name and redis.call('ZRANK', lock.queue, name), 'none'
   if rank then
     redis.call('ZREM', lock.queue, name)
-    answer = 'line ' .. rank
+    answer, lock.hasLeft = 'line ' .. rank, true
   end
   if value then
     drop(lock, id, value)
     answer = 'held'
-  end
-  if answer ~= 'none' then
-    local terms = value and readHold(value).terms or readTerms(string.match(name, '^[^:]+:%d+:([^:]*)') or '')
-    renewLimit(lock, terms.limit)
   end
   return answer
 end
@@ -141,17 +136,7 @@ local function finish(first, values)
   end
   expire(lock)
   pass(lock, client)
-  if how == 'keep' and lock.used > 0 then
-    -- Waiters know when to ask again, and that has changed: tell them to ask now.
-    local told = {}
-    for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
-      local waiter = string.match(name, '^[^:]+')
-      if not told[waiter] then
-        told[waiter] = true
-        tell(lock, waiter, 'look ' .. lock.hash)
-      end
-    end
-  end
+  tellHead(lock, client)
   local why = how == 'why' and blocker(lock) or nil
   close(lock)
   return reply(lock, client, { answer, why })

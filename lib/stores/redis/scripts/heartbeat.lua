@@ -105,6 +105,7 @@ local function beat(first, values)
     answers[#answers + 1] = value and describeHeld(lock, value) or isInQueue and 'line' or 'none'
   end
   leave(lock, late)
+  tellHead(lock, client)
   close(lock)
   return reply(lock, client, answers)
 end

@@ -15,7 +15,7 @@ if problem then
 end
 -- For how many holders the reply says whether anybody listens.
 local MOST_COUNTED = 16
-local holds, channels = {}, {}
+local holds, channels, limit = {}, {}, smallestLimit(lock)
 eachHold(lock, MOST_HOLDERS, function(id, value)
   holds[#holds + 1], holds[#holds + 2] = 'h:' .. id, value
   if #channels < MOST_COUNTED and not readHold(value).terms.isUncounted then
@@ -25,7 +25,7 @@ eachHold(lock, MOST_HOLDERS, function(id, value)
 end)
 local listeners = redis.pcall('PUBSUB', 'NUMSUB', unpack(channels))
 return {
-  number(lock.now), lock.mode or '', number(lock.used), lock.limit and number(lock.limit) or '',
+  number(lock.now), lock.mode or '', number(lock.used), limit and number(limit) or '',
   holds,
   redis.call('ZCARD', lock.queue),
   redis.call('ZRANGE', lock.queue, 0, most - 1, 'WITHSCORES'),

@@ -19,7 +19,8 @@ local function blocker(lock)
     count = count + 1
     return count == MOST_NAMED
   end)
+  local limit = smallestLimit(lock)
   local heldFor = longest and math.max(0, lock.now - math.floor(longest / 1000)) or 0
-  return number(lock.used) .. ' ' .. (lock.limit and number(lock.limit) or '-') .. ' ' .. number(heldFor) .. ' '
+  return number(lock.used) .. ' ' .. (limit and number(limit) or '-') .. ' ' .. number(heldFor) .. ' '
     .. (longest and 0 or number(kept)) .. ' ' .. (longest and who or keeper)
 end

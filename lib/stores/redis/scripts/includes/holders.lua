@@ -11,27 +11,23 @@ end
 
 -- No lease ends before `ends`: what was seen of a look in parts counts no more.
 local function endFirst(lock, ends)
+  lock.isKept = lock.isKept and ends == lock.ends
   lock.ends, lock.scan, lock.least = ends, nil, math.huge
 end
 
 local function setHold(lock, id, ends, rest)
   set(lock, 'h:' .. id, number(ends) .. ' ' .. rest)
-  lock.ends, lock.least = math.min(lock.ends, ends), math.min(lock.least, ends)
-  lock.life = math.max(lock.life, ends - lock.now)
-end
-
--- The limit of a request counts from now on.
-local function setLimit(lock, limit)
-  if limit then
-    lock.isMixed = lock.isMixed or lock.limit ~= nil and lock.limit ~= limit
-    lock.limit = limit
+  if ends < lock.ends then
+    lock.ends, lock.isKept = ends, string.byte(id) == 45
   end
+  lock.least = math.min(lock.least, ends)
+  lock.life = math.max(lock.life, ends - lock.now)
 end
 
 -- Counts a hold in.
 local function take(lock, terms)
   lock.mode, lock.used = terms.mode, lock.used + terms.weight
-  setLimit(lock, terms.limit)
+  countLimit(lock, terms.limit, 1)
 end
 
 -- Gives the lock to a request for `lease` ms, unless it has a fixed lease. Its token is the next one; `kept` more are for its neighbours.
@@ -52,7 +48,9 @@ end
 -- Ends a hold that has `value`.
 local function drop(lock, id, value)
   redis.call('HDEL', lock.hash, 'h:' .. id)
-  lock.used = math.max(0, lock.used - readHold(value).terms.weight)
+  local terms = readHold(value).terms
+  lock.used = math.max(0, lock.used - terms.weight)
+  countLimit(lock, terms.limit, -1)
   if lock.used == 0 then
     lock.mode = nil
     endFirst(lock, math.huge)
@@ -74,25 +72,6 @@ local function eachHold(lock, size, found)
   until cursor == '0' or looked == 10
 end
 
--- After a request with `limit` has left the queue or ended its hold: what counts is the limit of those that are left.
-local function renewLimit(lock, limit)
-  if not limit or limit ~= lock.limit or not lock.isMixed then
-    return
-  end
-  local last = redis.call('ZREVRANGE', lock.queue, 0, 0)[1]
-  local newest, found = 0, last and readTerms(string.match(last, '^[^:]+:%d+:([^:]*)') or '').limit
-  if not found then
-    flush(lock)
-    eachHold(lock, MOST_HOLDERS, function(_, value)
-      local was = readHold(value)
-      if was.terms.limit and was.token > newest then
-        newest, found = was.token, was.terms.limit
-      end
-    end)
-  end
-  lock.limit = found or nil
-end
-
 -- Ends what has expired: leases that were not renewed, and times for which a lock was kept. A lock with more fields than one call
 -- looks at is looked at in parts: `scan` says where to go on, `least` is the earliest end so far.
 local function expire(lock)
@@ -100,7 +79,7 @@ local function expire(lock)
     return
   end
   flush(lock)
-  local sum, cursor, over = 0, lock.scan, {}
+  local sum, limits, cursor, over, isKept = 0, {}, lock.scan, {}, false
   local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
   for i = 1, #page[2], 2 do
     local field, value = page[2][i], page[2][i + 1]
@@ -109,8 +88,15 @@ local function expire(lock)
       if was.ends <= lock.now then
         over[#over + 1] = field
         lock.used = math.max(0, lock.used - was.terms.weight)
+        countLimit(lock, was.terms.limit, -1)
       else
-        lock.least, sum = math.min(lock.least, was.ends), sum + was.terms.weight
+        if was.ends < lock.least then
+          lock.least, isKept = was.ends, string.byte(field, 3) == 45
+        end
+        sum = sum + was.terms.weight
+        if was.terms.limit then
+          limits[was.terms.limit] = (limits[was.terms.limit] or 0) + 1
+        end
       end
     end
   end
@@ -121,13 +107,11 @@ local function expire(lock)
   end
   if not cursor or lock.least >= 2 ^ 53 then
     -- All was seen in one look, or nothing is held in any part, so this is the truth.
-    lock.used = sum
+    lock.used, lock.limits, lock.limit = sum, limits, nil
   end
   if lock.used == 0 then
     lock.mode = nil
   end
   endFirst(lock, lock.least)
-  if #over > 0 then
-    renewLimit(lock, lock.limit)
-  end
+  lock.isKept = isKept
 end

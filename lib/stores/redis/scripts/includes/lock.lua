@@ -1,5 +1,5 @@
 -- One lock as a script sees it: opened from its hash, written back by `close`. The hash has a field `format`, which is
--- `<format> <token> <mode> <used> <limit> <end>`, and ` <scan> <least>` if a look at all holders has not ended; '-': none.
+-- `<format> <token> <mode> <used> <limits> <end>`, with a `k` behind the end if it is that of a part which holdAtLeast keeps, and ` <scan> <least>` if a look at all holders has not ended; '-': none.
 --
 -- Any command of a script may be its last: a right may be withdrawn, or the script killed. So a hold that ends is removed first; then the
 -- state and the new holds are written, by one command; then entries leave the queue; messages go out at the end. A script that was stopped
@@ -7,6 +7,7 @@
 -- heartbeat find.
 
 --- include: number
+--- include: limits
 
 local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
 -- How many values one command gets at most: Lua cannot pass on more than some thousands.
@@ -16,10 +17,10 @@ local MOST_VALUES = 1000
 local function open(time, first, id)
   local hash = KEYS[first]
   local state, held = unpack(redis.call('HMGET', hash, 'format', 'h:' .. (id or '')))
-  local token, mode, used, limit, mixed, ends, scan, least
+  local token, mode, used, limits, ends, kept, scan, least
   if state then
     local format = string.match(state, '^%d+')
-    token, mode, used, limit, mixed, ends, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) ([%d-]+)(%+?) (%S+) ?(%S*) ?(%S*)$')
+    token, mode, used, limits, ends, kept, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) (%S+) ([%d-]+)(k?) ?(%S*) ?(%S*)$')
     if format and format ~= FORMAT then
       return nil, 'FORMAT ' .. format .. ' ' .. FORMAT
     elseif not (token and (mode == '-' or tonumber(ends))) then
@@ -38,10 +39,12 @@ local function open(time, first, id)
     mode = mode ~= '-' and mode or nil,
     -- The sum of the weights that are held.
     used = tonumber(used or 0),
-    -- The permits of the request that joined the queue or was granted last, of those that wait or hold; whether theirs differ.
-    limit = tonumber(limit), isMixed = mixed == '+',
+    -- How many holds have each number of permits; the smallest of them, nil: not known.
+    limits = mode == 'permits' and readLimits(limits) or {}, limit = nil,
     -- No lease ends before this time, ms.
-    ends = tonumber(ends) or math.huge,
+    ends = tonumber(ends) or math.huge, endedAt = tonumber(ends) or math.huge,
+    -- Whether that is the end of a part which holdAtLeast keeps.
+    isKept = kept == 'k',
     -- Where `expire` goes on, and the earliest end that it has seen.
     scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
     -- The hold of the request `id`; false: it has none.
@@ -61,6 +64,8 @@ local function open(time, first, id)
     -- The caller was not in `clients`; this call has put it into the queue; how many entries, and which, it has taken out by `leave`; it has found clients of a lock
     -- of which nothing else is left.
     isNew = false, entered = false, gone = 0, left = {}, isStale = false,
+    -- A request has ended its place in the queue.
+    hasLeft = false,
     -- The queue was not looked at to its end.
     more = false,
   }
@@ -105,10 +110,10 @@ local function flush(lock)
   -- Whatever was granted before the hash was lost has a lower token than what is granted from now on.
   lock.token = lock.token == 0 and lock.micros or lock.token
   if lock.used == 0 then
-    lock.mode, lock.scan = nil, nil
+    lock.mode, lock.scan, lock.limits, lock.limit = nil, nil, {}, nil
   end
-  local state = string.format('%s %.0f %s %.0f %s%s %s', FORMAT, lock.token, lock.mode or '-', lock.used,
-    lock.limit and number(lock.limit) or '-', lock.isMixed and '+' or '', lock.used > 0 and number(lock.ends) or '-')
+  local state = string.format('%s %.0f %s %.0f %s %s%s', FORMAT, lock.token, lock.mode or '-', lock.used, limitsText(lock.limits),
+    lock.used > 0 and number(lock.ends) or '-', lock.used > 0 and lock.isKept and 'k' or '')
   if lock.scan then
     state = state .. ' ' .. lock.scan .. ' ' .. number(math.min(lock.least, 2 ^ 53))
   end
@@ -132,7 +137,6 @@ end
 
 -- Deletes a lock that is neither held nor waited for.
 local function clear(lock)
-  lock.limit, lock.isMixed = nil, false
   local ahead = math.min(math.ceil((lock.token - lock.micros) / 1000), WINDOW)
   if ahead > 0 then
     -- Tokens that were kept for neighbours run ahead of the clock: until it has caught up, the next token could be lower.

@@ -46,20 +46,18 @@ local function sweep(lock)
   if not earliest or tonumber(earliest) >= lock.now then
     return
   end
-  local isGone, names, limit = {}, {}, nil
+  local isGone, names = {}, {}
   local clients = redis.call('ZRANGE', lock.clients, 0, MOST_ENTRIES - 1, 'WITHSCORES')
   for i = 1, #clients, 2 do
     isGone[clients[i]] = tonumber(clients[i + 1]) < lock.now
   end
   for _, name in ipairs(redis.call('ZRANGE', lock.queue, 0, MOST_ENTRIES - 1)) do
-    local client, terms = string.match(name, '^([^:]+):%d+:([^:]*)')
+    local client = string.match(name, '^([^:]+):%d+:')
     if not client or isGone[client] then
       names[#names + 1] = name
-      limit = readTerms(terms or '').limit == lock.limit and lock.limit or limit
     end
   end
   leave(lock, names)
-  renewLimit(lock, limit)
   redis.call('ZREMRANGEBYSCORE', lock.clients, '-inf', '(' .. number(lock.now))
 end
 
@@ -97,7 +95,7 @@ end
 -- Gives the lock to the head of the queue, and on, as long as the head is admitted. Who cannot be reached is skipped (rule 7).
 -- `caller` learns of its grants by the reply, others by a message.
 local function pass(lock, caller)
-  local rank, size, isBlocked, names, limit = 0, 2, false, {}, nil
+  local rank, size, isBlocked, names = 0, 2, false, {}
   while not isBlocked and (lock.used == 0 or lock.mode ~= 'write') do
     local page = redis.call('ZRANGE', lock.queue, rank, rank + size - 1)
     for i, name in ipairs(page) do
@@ -105,7 +103,6 @@ local function pass(lock, caller)
       local found = client == caller and 'here' or reach(lock, client, terms.isUncounted)
       if found == 'gone' then
         names[#names + 1] = name
-        limit = terms.limit == lock.limit and lock.limit or limit
       elseif found == 'here' then
         if not admits(lock, terms) or not mayGrant(lock) then
           isBlocked = true
@@ -130,7 +127,6 @@ local function pass(lock, caller)
     size = math.min(2 * size, PAGE)
   end
   leave(lock, names)
-  renewLimit(lock, limit)
   for client, gain in pairs(lock.granted) do
     if client ~= caller and not gain.isSent then
       gain.isSent = true

@@ -1,3 +1,4 @@
+--- include: kept
 -- A reply: { the token that was given last, when to ask again (ms; '' never), what this call granted to the caller, answer … }
 -- When to ask again begins with '!' if the lock is free or not looked at to its end: then also a caller that waits for nothing asks.
 -- What was granted: `<token> <ms of the lease> <sequence>,…`, '' if nothing was. Neighbours have tokens in a row.
@@ -9,7 +10,7 @@ local function reply(lock, client, answers)
     again, urgent = 0, '!'
   elseif lock.mayGrantAt and lock.mayGrantAt > lock.now then
     again = math.min(lock.mayGrantAt - lock.now, WINDOW)
-  elseif lock.used > 0 then
+  elseif lock.used > 0 and (not lock.isKept or headClient(lock) == client) then
     again = math.max(0, lock.ends - lock.now) + 1
   end
   if lock.hasDeaf and again > SILENCE then

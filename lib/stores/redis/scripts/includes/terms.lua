@@ -19,12 +19,12 @@ local function readTerms(text)
   }
 end
 
--- What is held admits an exclusive request if it is nothing, a read beside reads, and permits that fit into the smaller limit. A weight
--- that a lowered limit no longer fits is admitted when nothing is held.
+-- What is held admits an exclusive request if it is nothing, a read beside reads, and permits that fit into their own limit and those of all
+-- that hold.
 local function admits(lock, terms)
   if lock.used == 0 or terms.mode == 'write' then
     return lock.used == 0
   end
   return terms.mode == lock.mode
-    and (lock.mode == 'read' or lock.used + terms.weight <= math.min(terms.limit, lock.limit or terms.limit))
+    and (lock.mode == 'read' or lock.used + terms.weight <= math.min(terms.limit, smallestLimit(lock) or terms.limit))
 end
