@@ -21,17 +21,20 @@ export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
     shared: snapshot.holder?.share && sharedBy(snapshot),
     kept: snapshot.kept && { ...parseClientName(snapshot.kept.who), ...snapshot.kept },
     queueLength: snapshot.queueLength,
-    waiters: snapshot.waiters.slice(0, MOST_WAITERS).map(({ id, who, waitingFor, live, share }) => {
-      const reported = id === undefined ? undefined : reports.get(id);
-      return {
-        ...nameOf(who, reported),
-        waitingFor: waitingFor ?? reported?.waitingFor,
-        live,
-        share,
-        inside: reported?.inside ?? [],
-        traceId: reported?.traceId,
-      };
-    }),
+    waiters: snapshot.waiters
+      .slice(0, MOST_WAITERS)
+      .map(({ id, who, waitingFor, live, deadlineLeft, share }) => {
+        const reported = id === undefined ? undefined : reports.get(id);
+        return {
+          ...nameOf(who, reported),
+          waitingFor: waitingFor ?? reported?.waitingFor,
+          live,
+          deadlineLeft,
+          share,
+          inside: reported?.inside ?? [],
+          traceId: reported?.traceId,
+        };
+      }),
   };
 }
 

@@ -4,7 +4,7 @@ import { TestRequest } from '../contract/store-under-test.js';
 import { readLock } from '../support/redisson.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { eventually, pause, SOON } from '../support/waiting.js';
-import { LOOK, SLACK, releasing, ask, inLine, RedissonScene } from './redisson-scene.js';
+import { LEASE, LOOK, SLACK, releasing, ask, inLine, RedissonScene } from './redisson-scene.js';
 
 describe('the line of the redisson store, when things go wrong', () => {
   const scene = new RedissonScene();
@@ -104,6 +104,28 @@ describe('the line of the redisson store, when things go wrong', () => {
       expect(await scene.isFree()).toBe(true);
       await scene.listeners(0);
     });
+  });
+
+  test('a waiter whose process is gone is shown without a sign of life, and each waiter with its deadline', async () => {
+    const [one, other] = [await scene.client({ redis: scene.server.url }), await scene.client()];
+    const holder = await ask(one).granted();
+    await inLine(one, { waitTime: 20_000 });
+    await inLine(other, { waitTime: 60_000 });
+    const shown = async (): Promise<boolean[]> => {
+      const { waiters } = await one.inspect('lock');
+      const [first, second] = waiters.map(({ deadlineLeft = 0 }) => deadlineLeft);
+      expect(first).toBeLessThanOrEqual(LEASE + 20_000);
+      expect(first).toBeGreaterThan(20_000 - SLACK);
+      expect(second! - first!).toBe(60_000);
+      return waiters.map(({ live }) => live);
+    };
+    expect(await shown()).toEqual([true, true]);
+    await scene.proxy.refuse();
+    scene.proxy.cut(); // as if it were killed
+    await eventually(async () => !(await shown())[1], SOON, 'the second to be missed');
+    expect(await shown()).toEqual([true, false]);
+    await scene.proxy.listen();
+    await holder.release();
   });
 
   describe('force release by the client that holds', () => {

@@ -149,7 +149,8 @@ function places(waiters, longest, actions) {
 }
 
 function place(waiter, index, longest) {
-  const { waitingFor, live, inside } = waiter;
+  const { waitingFor, live, deadlineLeft, inside } = waiter;
+  const dead = deadlineLeft === undefined ? 'no sign of life, skipped' : 'no sign of life';
   return h(
     'li',
     { class: live ? undefined : 'gone' },
@@ -159,7 +160,8 @@ function place(waiter, index, longest) {
       { class: 'about' },
       clientName(waiter),
       shareOf(waiter),
-      !live && h('span', { class: 'badge warn' }, 'no sign of life, skipped'),
+      !live && h('span', { class: 'badge warn' }, dead),
+      deadlineLeft !== undefined && h('span', { class: 'chip' }, `deadline in ${duration(deadlineLeft)}`),
       inside.length > 0 &&
         h(
           'span',

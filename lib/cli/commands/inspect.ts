@@ -18,12 +18,13 @@ export const inspect: Command = async ({ locks, args: { key, json }, print }) =>
 
 function snapshotText(snapshot: LockSnapshot): string {
   const { key, holder, kept, waiters, queueLength } = snapshot;
-  const rows = waiters.map(({ who, waitingFor, live, share }, index) => [
+  const rows = waiters.map(({ who, waitingFor, live, deadlineLeft, share }, index) => [
     String(index + 1),
     who,
     time(waitingFor),
     shareText(share),
-    live ? '' : 'no sign of life, skipped',
+    deadlineLeft === undefined ? '' : `deadline in ${time(deadlineLeft)}`,
+    live ? '' : deadlineLeft === undefined ? 'no sign of life, skipped' : 'no sign of life',
   ]);
   const more = queueLength - waiters.length;
   return [
@@ -31,7 +32,7 @@ function snapshotText(snapshot: LockSnapshot): string {
     ...(holder?.share ? sharedText(snapshot) : holder ? holderText(holder) : ['holder   none']),
     ...(kept ? keptText(kept) : []),
     `waiting  ${queueLength}`,
-    ...(rows.length > 0 ? ['', table([' #', 'WAITER', ' WAITING FOR', '', ''], rows)] : []),
+    ...(rows.length > 0 ? ['', table([' #', 'WAITER', ' WAITING FOR', '', '', ''], rows)] : []),
     ...(more > 0 ? [`and ${more} more behind them`] : []),
   ].join('\n');
 }

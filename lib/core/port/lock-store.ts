@@ -161,8 +161,13 @@ export interface LockWaiter {
   readonly who: string;
   /** How long it has waited; undefined if the store does not know. */
   readonly waitingFor: number | undefined;
-  /** False while its client seems dead; then it is skipped, without losing its place. */
+  /** False while its client seems dead. Then it is skipped, without losing its place; with a deadline, it is in the way until that has passed. */
   readonly live: boolean;
+  /**
+   * Of a store whose waiters have deadlines (`redisson`): how long until its deadline, by the clock of this process. A waiter that is the
+   * first in the queue and whose deadline has passed is removed as dead.
+   */
+  readonly deadlineLeft?: number;
   /** With whom it would share the lock. Absent: it would hold it alone. */
   readonly share?: Share;
 }

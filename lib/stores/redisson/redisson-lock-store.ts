@@ -21,6 +21,7 @@ import { atMost } from '../redis-client/server/time-limit.js';
 import type { Client, RedissonOptions } from './client.js';
 import { RedissonCommands } from './commands.js';
 import { lineKeys, type LineKeys } from './keys.js';
+import { listenersOf } from './listeners.js';
 import { RedissonLock } from './redisson-lock.js';
 import { REQUIRED } from './required-commands.js';
 import { keeper, toSnapshot } from './snapshot.js';
@@ -122,7 +123,10 @@ export class RedissonLockStore implements LockStore {
   async inspect(key: string): Promise<LockSnapshot> {
     const keys = this.keysOf(key);
     const shown = await this.client.answer(() => this.context.commands.inspect(keys, MOST_SHOWN));
-    return toSnapshot(key, shown, (id) => this.locks.get(key)?.find(id));
+    const { connection, subscriber } = this.client;
+    const counts = subscriber.counted !== false && shown.waiters.length > 0;
+    const listens = counts ? await listenersOf(connection.client, keys.channel, PEER_CHANNELS) : undefined;
+    return toSnapshot(key, shown, (id) => this.locks.get(key)?.find(id), listens);
   }
 
   async forceRelease(key: string, named: NamedGrant = {}): Promise<boolean> {

@@ -1,15 +1,23 @@
 import type { LockSnapshot } from '../../core/port/lock-store.js';
 import type { LockTimeoutError } from '../../core/errors/errors.js';
 import type { InspectReply } from './commands.js';
+import type { Listeners } from './listeners.js';
 
 /** The display name of this client's request with an id in Redis, and since when it holds or waits (monotonic ms). */
 type Describe = (id: string) => { readonly who: string; readonly since: number } | undefined;
 
 /** What the inspect script shows. The wire format has neither labels nor durations, so only those of this client are shown. */
-export function toSnapshot(key: string, shown: InspectReply, describe: Describe): LockSnapshot {
+export function toSnapshot(
+  key: string,
+  shown: InspectReply,
+  describe: Describe,
+  listens: Listeners = () => true,
+): LockSnapshot {
   const waiters = shown.waiters.map(({ id, left }) => {
     const [who, waitingFor] = known(id, describe);
-    return { id, client: clientOf(id), who, waitingFor, live: left > 0 };
+    const client = clientOf(id);
+    const live = waitingFor !== undefined || (left > 0 && listens(id, client));
+    return { id, client, who, waitingFor, live, deadlineLeft: left };
   });
   const { holder, leaseLeft, queueLength } = shown;
   if (holder === undefined) return { key, holder, holders: [], waiters, queueLength };
