@@ -137,19 +137,19 @@ export function requireObject(given: unknown): asserts given is object {
 /** The options as own properties, which alone are copied: one that a class gives by a getter would silently mean its default. */
 export function withInherited<Options extends object>(given: Options): Options {
   const all = { ...given };
-  for (const name of [...Object.keys(CHECKS), ...BESIDE] as (keyof Options & string)[])
+  for (const name of [...Object.keys(CHECKS), ...NEXT_TO_FACTORY] as (keyof Options & string)[])
     if (name in given) all[name] = given[name];
   return all;
 }
 
-/** The options that are set beside a factory, not in its result. */
-const BESIDE: readonly string[] = ['name', 'isGlobal', 'filter'];
+/** The options that are set next to a factory, not in its result. */
+const NEXT_TO_FACTORY: readonly string[] = ['name', 'isGlobal', 'filter'];
 
 function refuseUnknown(given: unknown): asserts given is FairLockModuleOptions {
   requireObject(given);
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(CHECKS, name)) continue;
-    if (BESIDE.includes(name)) {
+    if (NEXT_TO_FACTORY.includes(name)) {
       refuse(
         `The option ${name} must be known before the options are created: set it next to useFactory, not in its result.`,
       );

@@ -32,5 +32,5 @@ function joins(holder: Waiting, head: Waiting): boolean {
 }
 
 function nameOf({ label }: Waiting): string {
-  return label === '' ? 'a section without a label' : label;
+  return label === '' ? 'a call without a label' : label;
 }

@@ -100,9 +100,12 @@ async function holder(keyPrefix: string) {
 }
 
 beforeAll(async () => {
+  await withoutShutdownHooks();
   await callsGiveUp();
   await losses();
   await outage();
+  const isWarned = (): boolean => printed.some((line) => line.includes('listens to SIGTERM'));
+  await eventually(isWarned, SOON, 'the line that comes ten seconds after the start');
   await warningsAtTheStart();
   await answers();
 }, 170_000);
@@ -110,6 +113,16 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const close of open.reverse()) await close();
 });
+
+async function withoutShutdownHooks(): Promise<void> {
+  const { NODE_ENV } = process.env;
+  process.env.NODE_ENV = 'production'; // where it warns
+  @Module({ imports: [FairLockModule.forRoot({ keyPrefix: uniquePrefix() })] })
+  class App {}
+  const app = await NestFactory.createApplicationContext(App, { logger: new PageLogger() });
+  open.push(() => app.close());
+  process.env.NODE_ENV = NODE_ENV;
+}
 
 async function callsGiveUp(): Promise<void> {
   const keyPrefix = uniquePrefix();
@@ -254,11 +267,8 @@ async function answers(): Promise<void> {
   class App {}
   const app = await NestFactory.create(App, { logger: new PageLogger() });
   open.push(() => app.close());
-  const { NODE_ENV } = process.env;
-  process.env.NODE_ENV = 'production'; // where it warns of a missing call
   const locks = app.get(FairLockService);
   await app.listen(0, '127.0.0.1');
-  process.env.NODE_ENV = NODE_ENV;
   const ask = async (code: () => Promise<unknown>): Promise<void> => {
     thrown = code;
     printed.push(await (await fetch(await app.getUrl(), { method: 'POST' })).text());
@@ -284,8 +294,6 @@ async function answers(): Promise<void> {
   await redis.kill();
   await eventually(() => printed.at(-1)!.includes('stopped serving'), SOON, 'the outage');
   await ask(() => locks.acquire('order:43'));
-  const isWarned = (): boolean => printed.some((line) => line.includes('listens to SIGTERM'));
-  await eventually(isWarned, SOON, 'the line that comes ten seconds after the start');
 }
 
 test('the page quotes lines of the log', () => expect(quoted.length).toBeGreaterThan(30));

@@ -77,7 +77,7 @@ const STATES: Readonly<Record<string, State>> = {
     end: (server) => server.kill('SIGCONT'),
     // The first command that gets no answer drops the connection, and with it those that were sent a moment later.
     failure: expect.stringMatching(/^(timeout|unreachable)$/),
-    doctor: [4, /Redis did not respond within 1000 ms at startup/],
+    doctor: [4, /Redis did not respond within 1000 ms/],
   },
   away: {
     begin: (server) => server.kill('SIGKILL'),
@@ -193,7 +193,7 @@ describe('health()', () => {
     clients = new InProcessClients(prefix);
     await admin.hset(`${prefix}:primary`, { id: 'x', since: 0, lease: 1_000 });
     const { service } = await clients.start(server.url);
-    const problem = 'Locks are refused because of the option strict.';
+    const problem = 'Locks are rejected because of the option strict.';
     expect(await service.health()).toEqual({ reachable: false, listening: true, problem });
   });
 

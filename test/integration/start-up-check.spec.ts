@@ -70,7 +70,7 @@ describe('at start an operator is told', () => {
     const { port } = silent.address() as AddressInfo;
     try {
       expect(await warnings(`redis://127.0.0.1:${port}`)).toMatch(
-        /^Redis did not respond within \d+ ms at startup \(it accepts connections: it is loading its data, or is stopped\)\./,
+        /^Redis did not respond within \d+ ms \(it accepts connections: it is loading its data, or is stopped\)\./,
       );
     } finally {
       silent.close();
@@ -82,7 +82,7 @@ describe('at start an operator is told', () => {
     const { service, warnings: reported } = await clients.start(url);
     const sentence =
       'the server does not respond to TLS; it might not use TLS: if so, use redis:// instead of rediss://';
-    expect(reported.join()).toContain(`Redis did not respond within 1000 ms at startup (${sentence}`);
+    expect(reported.join()).toContain(`Redis did not respond within 1000 ms (${sentence}`);
     await expect(service.withLock('k', () => undefined)).rejects.toMatchObject({
       details: expect.stringContaining(sentence) as string,
     });

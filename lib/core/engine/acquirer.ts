@@ -167,7 +167,7 @@ function refuseEndlessWait(key: string, call: Call, outer?: Hold): void {
   if (inside === undefined) return;
   throw new LockDeadlockError(
     key,
-    `waitTime is Infinity inside a hold on ${quote(inside)}, and two flows that take the same two locks in ` +
+    `waitTime is Infinity inside a hold on ${quote(inside)}, and two calls that take the same two locks in ` +
       'opposite order would wait forever. Set a finite waitTime, or request all keys in one call.',
   );
 }

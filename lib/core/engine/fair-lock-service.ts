@@ -85,7 +85,7 @@ export class FairLockService {
     try {
       this.requireHeld(lock);
       // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
-      result = await lock.run(() => Promise.resolve(section(lock)), 'The section of withLock');
+      result = await lock.run(() => Promise.resolve(section(lock)), 'The function of withLock');
     } finally {
       await lock.release();
     }

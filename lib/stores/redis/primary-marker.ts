@@ -106,7 +106,7 @@ export class PrimaryMarker implements TimedTask {
         ? undefined
         : new LockConfigurationError(
             withPage(why, 'outages#strict'),
-            'Locks are refused because of the option strict.',
+            'Locks are rejected because of the option strict.',
           );
     if (!this.refused) return;
     if (!before) this.onWarning(`No lock is granted: ${this.refused.details}`);

@@ -30,7 +30,7 @@ import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-
 
 const UNCOUNTED =
   'Redis does not count a listening connection of this process, although its messages arrive: a proxy or a replica passes them on. ' +
-  'A process that dies in line is therefore skipped when its livenessWindow has elapsed, not immediately. Connect directly to the ' +
+  'A process that dies in the queue is therefore skipped when its livenessWindow has elapsed, not immediately. Connect directly to the ' +
   'primary to avoid this.';
 
 /** The default store: the native protocol on one Redis, Sentinel or Cluster. See docs/internals/protocol.md. */

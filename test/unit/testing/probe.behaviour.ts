@@ -287,8 +287,8 @@ export function describeProbe(timers: FakeTimers): void {
       for (const [key, writers, readers, message] of [
         ['page:1', [save, show], [show], together('Orders.show', 'Orders.show')],
         ['page:1', [show, show], [], together('Orders.show', 'Orders.show')],
-        ['api:acme', [some], [more], together('a section without a label', 'some')],
-        ['api:acme', [more], [some], together('some', 'a section without a label')],
+        ['api:acme', [some], [more], together('a call without a label', 'some')],
+        ['api:acme', [more], [some], together('some', 'a call without a label')],
         ['api:acme', [call], [call], together('Orders.callSupplier', 'Orders.callSupplier')],
         ['page:1', [save], [() => orders.look('1')], 'Call 2 ended while the test held "page:1"'],
         ['page:1', [save], [], 'assertExcludes needs a writer, and another call that it excludes.'],

@@ -70,7 +70,7 @@ function aboutSilence({ connectError, client }: CommandConnection, limit: number
         client.status === 'connect' ? waiting : networkTrouble(connectError),
       ];
   return (
-    `${what} at startup${trouble ? ` (${trouble})` : ''}. The application will start, but lock requests fail with STORE_UNAVAILABLE until ` +
+    `${what}${trouble ? ` (${trouble})` : ''}. The application will start, but lock requests fail with STORE_UNAVAILABLE until ` +
     `Redis is reachable. ${advice}.`
   );
 }

@@ -163,7 +163,7 @@ test('a leader whose section returns one is warned of', async () => {
     yield await work();
   });
   await eventually(() => warnings.length > 0, SOON, 'a warning');
-  expect(warnings[0]).toContain('The section of lead returned an async generator');
+  expect(warnings[0]).toContain('The function of lead returned an async generator');
   await leadership.stop();
   await leading.close();
 });
