@@ -52,9 +52,7 @@ test.each([['ls'], ['ls', '--json'], ['doctor', '--json']])(
     const away = `redis://user:${PASSWORD}@127.0.0.1:${await freePort()}`;
     const { status, out, err } = await runCli(away, ...command);
     expect(status).toBe(4);
-    expect(err).toMatch(
-      /^nestjs-fair-lock: Redis did not respond within 1000 ms \(connect ECONNREFUSED 127/,
-    );
+    expect(err).toMatch(/^nestjs-fair-lock: Redis did not respond within 1000 ms \(connect ECONNREFUSED 127/);
     if (command.length > 1) expect(err).toContain((JSON.parse(out) as { error: string }).error);
     else expect(out).toBe('');
     expect(err).not.toContain(PASSWORD);
