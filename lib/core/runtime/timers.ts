@@ -57,6 +57,12 @@ export class Timers {
     this.arm();
   }
 
+  /** Schedules `task` for `due`, unless it is scheduled for an earlier time. */
+  scheduleBy(task: TimedTask, due: number): void {
+    const { timerEntry: entry } = task;
+    if (!entry || entry.index === NOWHERE || due < entry.due) this.schedule(task, due);
+  }
+
   cancel(task: TimedTask): void {
     const entry = task.timerEntry;
     if (entry && entry.index !== NOWHERE) this.remove(entry);

@@ -7,8 +7,9 @@ import { MOST_MISSED } from '../redis-client/refusals.js';
 import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
 import type { Beat, Commands, Ending, RedisKeys, Times, Usual } from './commands.js';
 import { refusal, type Why } from './refusals.js';
-import { readBlocker, type Granted, type Reply } from './reply.js';
+import { readBlocker, type Ended, type Granted, type Reply } from './reply.js';
 import { RedisHold, Request, Turn, type RequestOwner, type Told, type TurnOwner } from './request.js';
+import type { Row } from './row.js';
 
 /** What the locks of one client need of it. */
 export interface LockClient {
@@ -34,7 +35,7 @@ export interface LockClient {
   missedMessage(): void;
 }
 
-/** What a heartbeat named, and who had the turn of each hold then. */
+/** What a heartbeat named. */
 interface Named {
   readonly held: readonly RedisHold[];
   readonly waiting: readonly Request[];
@@ -45,16 +46,15 @@ const MOST_TOGETHER = 64;
 /** How many of those that wait, and how many holds, one heartbeat names, in turn. */
 const MOST_NAMED = 100;
 const MOST_HELD = 500;
-/** A section that lasts for longer than this (ms) after a handoff is told to Redis; shorter ones cost no heartbeat (rules 4 and 9). */
-const FIRST_RENEWAL = 100;
-/** For so long neighbours have their turns under one hold, ms (rule 9). */
-const ROW_TIME = 100;
+/** A hold that came by message and lasts for so long after it is renewed, ms; shorter ones cost no heartbeat (rules 4 and 9). */
+const FIRST_RENEWAL = 200;
 /** Before a request asks again whose grant the replicas' server does not know, ms. */
 const PAUSE = 100;
 /** The error of a request that timed out names what blocked it if Redis tells so within this time, ms. */
 const BLOCKER_TIME = 100;
 
 const BY_FORCE = 'it was released by force';
+const BY_CLOCK = 'its lease has expired by the clock of Redis';
 const GONE = 'Redis no longer has its grant: the lease expired, it was released by force, or data was lost';
 const GRANTED_ANEW = 'Redis has ended the hold under which it had its turn';
 
@@ -66,32 +66,30 @@ const GRANTED_ANEW = 'Redis has ended the hold under which it had its turn';
  */
 export class Lock implements RequestOwner, TurnOwner, TimedTask {
   timerEntry: TimerEntry | undefined;
-  /** All that are not over, by sequence; if heartbeats name them in turn, those of which Redis told last stand behind. */
+  /** All that are not over, by sequence. Written by `ask` and `move`. */
   readonly requests = new Map<number, Request>();
-  private readonly holds = new Set<RedisHold>();
-  /** How many are `waiting`. */
-  private waiting = 0;
-  /** Those whose acquire must be sent. */
-  private readonly asking = new Set<Request>();
-  /** Whether the client will call `sendAsks`. */
+  /** Those that are `ready` or `pausing`, and those that are `waiting`, of which Redis told last at the end. Written by `move`. */
+  private readonly toAsk = new Set<Request>();
+  private readonly waiting = new Set<Request>();
+  /** What Redis holds for this client, by the sequence of the head. Written by `enter`, and where a hold ends. */
+  private readonly holds = new Map<number, RedisHold>();
+  /** Whether the client will call `sendAsks`. Written by `askSoon`; `sendAsks` ends it. */
   private isAsking = false;
-  /** No acquire that must wait is due before this time, no heartbeat for a hold, and no lease ends (monotonic). */
-  private askAt = Infinity;
-  private renewAt = Infinity;
-  private endsAt = Infinity;
-  /** When to call because requests wait; or although none does, for those of other clients. */
-  private callAt = Infinity;
+  /** When to call for those that wait (monotonic). Written by each reply. */
+  private callAt = 0;
+  /** Whether to call then also if none waits here, for those of other clients. Written by each reply; the heartbeat ends it. */
   private isUrgent = false;
-  /** When a message has told to call because a time for which the lock is kept ends then (monotonic). */
-  private keptUntil = -Infinity;
-  /** How many of those that wait should be named without delay, because Redis may have lost them. */
-  private unchecked = 0;
-  /** When a message last said that something changed in Redis; answers to earlier commands may not show it. */
-  private newsAt = -Infinity;
-  /** What the heartbeat under way names. */
+  /** When a message said that the lock is kept until then (monotonic): its head calls at that time. Written by `callIn`. */
+  private keptUntil = 0;
+  /** When something changed last in Redis (monotonic): what it told to commands sent before that may not show it. Written by `look`. */
+  private newsAt = 0;
+  /** After a heartbeat that failed, the next is not sent before this time (monotonic). Written by `beatFailed`; `look` ends it. */
+  private restsUntil = 0;
+  /** What the heartbeat under way names. Written by `nextBeat`; `renewed` and `beatFailed` end it. */
   private named: Named | undefined;
-  /** How many commands are not answered. */
+  /** How many commands are not answered. Written where one is sent, and by `ended`. */
   private underWay = 0;
+  /** Written by `close`, which waits for the last answer. */
   private onQuiet: (() => void) | undefined;
 
   constructor(
@@ -109,18 +107,20 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     const request = new Request(wait, this, sequence, this.idOf(sequence), about);
     this.requests.set(sequence, request);
     wait.enter(request, this.client.timers);
-    this.asking.add(request);
+    this.toAsk.add(request);
     this.askSoon();
     return wait.promise;
   }
 
   /** The request has no place, or no longer: it asks, with its ticket (rule 2), after `pause` ms. */
   private askAgain(request: Request, pause = 0): void {
-    const at = pause > 0 ? performance.now() + pause : 0;
-    this.move(request, { is: 'asking', at });
-    this.asking.add(request);
-    if (pause > 0) this.askAt = Math.min(this.askAt, at);
-    else this.askSoon();
+    if (pause > 0) {
+      const until = performance.now() + pause;
+      this.move(request, { is: 'pausing', until });
+      return this.wake(until);
+    }
+    this.move(request, { is: 'ready' });
+    this.askSoon();
   }
 
   private askSoon(): void {
@@ -132,16 +132,9 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** Sends the requests that are due: plain ones together, others alone. */
   sendAsks(at: Instant): void {
     this.isAsking = false;
-    this.askAt = Infinity;
     let group: Request[] = [];
-    for (const request of this.asking) {
-      const { state } = request;
-      if (state.is === 'asking' && state.at > at.monotonic) {
-        this.askAt = Math.min(this.askAt, state.at);
-        continue;
-      }
-      this.asking.delete(request);
-      if (state.is !== 'asking') continue;
+    for (const request of [...this.toAsk]) {
+      if (!isDue(request, at.monotonic)) continue;
       const joins = request.isPlain && request.most === Infinity;
       if (group.length > 0 && (!joins || group.length === MOST_TOGETHER)) {
         this.acquire(group, at);
@@ -153,20 +146,20 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       group = [];
     }
     if (group.length > 0) this.acquire(group, at);
-    this.plan();
+    this.settle();
   }
 
   private acquire(group: readonly Request[], askedAt: Instant): void {
     for (const request of group) {
       request.askedAt ??= askedAt;
-      this.move(request, { is: 'asking', at: Infinity });
+      this.move(request, { is: 'asked' });
     }
     this.underWay += 1;
     this.client.commands.acquire(this.keys, group, this).then(
-      () => this.ended(),
+      () => this.answer(),
       (error: unknown) => {
         this.failed(group, toCommandFailure(error));
-        this.ended();
+        this.answer();
       },
     );
   }
@@ -179,20 +172,21 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       return this.unlessOver(request);
     }
     // Those that have waited before must be asked about as soon as without the new ones: their messages may be lost.
-    const isFirst = this.waiting === 0 && reply.answers.some(([what]) => what === 'line');
+    const isFirst = this.waiting.size === 0 && reply.answers.some(([what]) => what === 'line');
     this.note(reply, isFirst);
     for (const [i, request] of group.entries()) this.answeredOne(request, reply, reply.answers[i] ?? []);
+    this.wake(this.callDue());
   }
 
   private answeredOne(request: Request, reply: Reply, answer: readonly string[]): void {
     const [what, first, second] = answer;
     // What became of it since the command was sent counts more (rule 6). One that has ended has sent its `done`.
-    if (request.state.is !== 'asking') return;
+    if (!request.isAsking) return;
     switch (what) {
       case 'line':
         request.ticket = first!;
-        this.told(request, reply);
         this.move(request, { is: 'waiting' });
+        this.told(request, reply);
         return this.reportPlace(request, Number(second));
       case 'held':
         if (request.isTold(Number(second), reply.sentAt)) return this.askAgain(request);
@@ -208,7 +202,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
 
   /** A grant that was ended by force before it came was not entered: the request asks again. */
   private unlessOver(request: Request): void {
-    if (request.state.is === 'asking') this.askAgain(request);
+    if (request.isAsking) this.askAgain(request);
   }
 
   /** Another server may carry out a copy of their acquire later (rule 5). */
@@ -219,7 +213,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** A request that has a place survives an outage until its wait time ends; a new one is rejected. */
   private failed(group: readonly Request[], failure: CommandFailure): void {
     for (const request of group) {
-      if (request.state.is !== 'asking') continue;
+      if (!request.isAsking) continue;
       if (request.ticket !== '' && failure.retriable) {
         this.askAgain(request, Math.max(1, Math.min(failure.retryAfter, 1_000)));
         continue;
@@ -250,7 +244,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     // If most of the lease may have passed, or another server than the present primary may tell this, a heartbeat asks.
     if (isDoubtful || elapsedSince(since, at) >= (head?.leaseTime ?? granted.left) / 2) return this.look();
     this.give(granted, { since, left: granted.left, isMessage: true });
-    this.plan();
+    this.settle();
   }
 
   /** Redis has granted requests of this client; a grant to one that has ended is given back. */
@@ -275,7 +269,9 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   ): void {
     const { state } = request;
     switch (state.is) {
-      case 'asking':
+      case 'ready':
+      case 'pausing':
+      case 'asked':
       case 'waiting':
         if (request.isTold(token, told.since)) return;
         return this.take(request, token, { ...told, left: request.leaseTime ?? told.left }, neighbours);
@@ -294,7 +290,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** Redis granted a request that has ended here. Its own `done` may be under way. */
   private giveBack(sequence: number): void {
     // Its neighbour may have its turn under that hold.
-    for (const { head } of this.holds) if (head.sequence === sequence) return;
+    if (this.holds.has(sequence)) return;
     void this.done({ id: this.idOf(sequence) });
   }
 
@@ -316,49 +312,48 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     const remaining = hold.validity(lease) - elapsedSince(told.since, at);
     if (remaining <= 0) return this.missed(hold);
     const now = at.monotonic;
-    this.holds.add(hold);
+    this.holds.set(head.sequence, hold);
     if (this.client.isReplicated && !hold.isConfirmed) {
       this.move(head, { is: 'confirming', hold });
-      this.renewAt = hold.renewAt = now;
-      return;
+      hold.renewAt = now;
+      return this.wake(now);
     }
     if (!hold.isConfirmed) {
       // The end of a fixed lease is known, unless it came by a message.
-      if (told.isMessage || hold.hasNeighbours)
-        hold.renewAt = now + Math.min(FIRST_RENEWAL + ROW_TIME, remaining / 3);
+      if (told.isMessage) hold.renewAt = now + Math.min(FIRST_RENEWAL, remaining / 3);
       else if (head.leaseTime === undefined)
         hold.renewAt = told.since.monotonic + Math.min(lease, told.left) / 3;
-      this.renewAt = Math.min(this.renewAt, hold.renewAt);
     }
-    this.begin(hold, head, hold.token, now, remaining);
+    this.begin(hold, head, hold.token, now);
+    this.wake(hold.renewAt ?? now + remaining);
   }
 
-  /** A neighbour has its turn under the hold; false if none waits, or the lease has expired (rule 9). */
+  /** A neighbour has its turn under the hold; false if none waits, or the row or the lease has ended (rule 9). */
   private handOn(hold: RedisHold): boolean {
     const at = instant();
-    const next = hold.isStopped ? undefined : hold.nextNeighbour(at.monotonic - ROW_TIME);
-    if (!next) return false;
     const remaining = hold.validity(this.client.times.lease) - elapsedSince(hold.told.since, at);
-    if (remaining <= 0) return false;
-    this.begin(hold, next.request, next.token, at.monotonic, remaining);
+    if (remaining <= 0 || hold.isStopped) return false;
+    const next = hold.next(at.monotonic);
+    if (!next) return false;
+    this.begin(hold, next.request, next.token, at.monotonic);
+    this.wake(hold.row.tellAt ?? at.monotonic + remaining);
     return true;
   }
 
-  private begin(hold: RedisHold, request: Request, token: number, now: number, remaining: number): void {
+  private begin(hold: RedisHold, request: Request, token: number, now: number): void {
     const lease = new Lease(request.key, hold.told.since, hold.validity(this.client.times.lease));
     const turn = new Turn(request, hold, token, lease, this, now);
     lease.onLost(() => this.ranOut(turn));
     lease.onRenewingStopped(() => void (hold.isStopped = true));
     hold.turn = turn;
     this.move(request, { is: 'held', turn });
-    this.endsAt = Math.min(this.endsAt, now + remaining);
     request.wait.serve(turn);
   }
 
   /** The grant of a request had expired before it could have its turn. One whose lease is always too short is rejected. */
   private missed(hold: RedisHold): void {
     const { head, token, told, id } = hold;
-    this.holds.delete(hold);
+    this.holds.delete(head.sequence);
     if (head.lastMissed !== token) head.missed += 1;
     head.lastMissed = token;
     if (head.leaseTime === undefined || head.missed < MOST_MISSED) {
@@ -375,65 +370,46 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   release(turn: Turn, keep: number | undefined): Promise<void> {
     const { request, hold } = turn;
     const isKept = turn.lease.end();
-    const isHead = request === hold.head;
     this.move(request, { is: 'over' });
-    if (!isHead) hold.served.push(request);
-    if (isKept && keep === undefined && this.handOn(hold)) {
-      this.plan();
-      return Promise.resolve();
-    }
+    hold.row.ended();
+    if (isKept && keep === undefined && this.handOn(hold)) return Promise.resolve();
     // Those that have asked meanwhile join the queue first, as neighbours of each other and of those that wait. One alone may find the lock free.
-    if (this.isAsking && this.waiting + this.asking.size > 1) this.client.askNow(this);
-    this.holds.delete(hold);
-    const ending = { id: hold.head.id, served: hold.served.map(({ name }) => name) };
+    if (this.isAsking && this.waiting.size + this.toAsk.size > 1) this.client.askNow(this);
+    this.holds.delete(hold.head.sequence);
+    const ending = { id: hold.head.id, served: hold.row.takeServed().map(({ name }) => name) };
     // Redis counts from the grant, the holder from its turn.
     const kept =
       isKept && keep !== undefined
-        ? ({ how: 'keep', value: Math.ceil(keep + hold.waitedForTurn) } as const)
+        ? ({ how: 'keep', value: Math.ceil(keep + turn.since - hold.grantedAt) } as const)
         : undefined;
-    // Before `plan`, which forgets a lock that has nothing under way.
-    const released = this.done({ ...ending, ...kept }, hold.leaseTime);
-    this.plan();
-    return released;
+    return this.done({ ...ending, ...kept }, hold.leaseTime);
   }
 
   /** The lease has expired, as this client sees it, or Redis has ended it. The section has the margin to stop. */
   private ranOut(turn: Turn): void {
     this.move(turn.request, { is: 'lost', turn });
-    this.holds.delete(turn.hold);
-    this.plan();
+    this.holds.delete(turn.hold.head.sequence);
   }
 
   /** Redis has ended the hold. */
   private lose(hold: RedisHold, why: string): void {
     if (hold.turn) return hold.turn.lease.lose(why);
     // In a failover the two connections may lead to two servers for a while.
-    this.holds.delete(hold);
+    this.holds.delete(hold.head.sequence);
     this.askAgain(hold.head, PAUSE);
   }
 
-  /** A message told that a hold was ended by force. */
-  lostByForce(sequence: number, token: number): void {
+  /** A message told that Redis has ended a hold. */
+  ended({ sequence, token, by }: Ended): void {
     // Its grant may still be under way.
     const request = this.requests.get(sequence);
     if (request) {
       request.told = Math.max(request.told, token);
       request.toldAt = instant();
     }
-    for (const hold of this.holds) {
-      if (hold.head.sequence === sequence && hold.token <= token) this.lose(hold, BY_FORCE);
-    }
+    const hold = this.holds.get(sequence);
+    if (hold && hold.token <= token) this.lose(hold, by === 'force' ? BY_FORCE : BY_CLOCK);
     this.look();
-  }
-
-  /** Ends the leases that have run out by the clocks of this host. */
-  private expire(now: number): void {
-    if (this.endsAt > now) return;
-    this.endsAt = Infinity;
-    for (const { turn } of this.holds) {
-      const left = turn?.lease.state === 'lost' ? 0 : (turn?.lease.remaining() ?? 0);
-      if (left > 0) this.endsAt = Math.min(this.endsAt, performance.now() + left);
-    }
   }
 
   // ---- requests give up --------------------------------------------------------------------------------------------
@@ -453,17 +429,19 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   refuse(request: Request, why: Why | Error): void {
     const { state } = request;
     switch (state.is) {
-      case 'asking':
+      case 'ready':
+      case 'pausing':
+      case 'asked':
       case 'waiting':
         this.reject(request, why);
         if (request.askedAt) this.giveUp(request);
         break;
       case 'confirming':
         this.reject(request, why);
-        this.holds.delete(state.hold);
+        this.holds.delete(request.sequence);
         void this.done({ id: request.id }, request.leaseTime);
     }
-    this.plan();
+    this.settle();
   }
 
   /** A request in the queue gives up: its error names what blocked it, if Redis tells so in time. */
@@ -508,7 +486,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
         this.note(reply, false);
         answered?.(reply);
       }
-      this.ended();
+      this.answer();
     });
   }
 
@@ -516,35 +494,32 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
 
   /** Asks Redis without delay what it knows. */
   look(): void {
-    this.unchecked = this.waiting;
     this.newsAt = performance.now();
-    this.callAt = -Infinity;
-    if (this.holds.size > 0) this.renewAt = -Infinity;
-    this.plan();
+    this.restsUntil = 0;
+    this.wake(this.newsAt);
   }
 
   /** A message told that the lock may be free for the first of the queue, a request of this client, in `left` ms. */
   callIn(left: number): void {
     this.keptUntil = performance.now() + left;
     this.callAt = Math.min(this.callAt, this.keptUntil);
-    this.plan();
+    this.wake(this.callAt);
   }
 
   /** The words of the next heartbeat; undefined: there is nothing to say. Else `beaten` and `renewed`, or `beatFailed`, must follow. */
   nextBeat(): Beat | undefined {
     if (this.named) return undefined;
-    this.renewAt = Infinity;
     const held = this.nextHolds();
     const waiting: Request[] = [];
-    for (const request of this.requests.values()) {
-      if (waiting.length === MOST_NAMED || waiting.length === this.waiting) break;
-      if (request.state.is === 'waiting') waiting.push(request);
+    for (const request of this.waiting) {
+      if (waiting.length === MOST_NAMED) break;
+      waiting.push(request);
     }
     if (held.length + waiting.length === 0 && !this.isUrgent) return undefined;
     this.isUrgent = false;
     this.named = { held, waiting };
     this.underWay += 1;
-    for (const hold of held) this.closeRow(hold);
+    for (const { row } of held) this.closeRow(row);
     return {
       keys: this.keys,
       held: held.map((hold) => hold.words()),
@@ -552,16 +527,22 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     };
   }
 
-  /** Those that the next heartbeat names, the first to be renewed first. */
+  /** Those that the next heartbeat names: what is due within a sixth of the lease is renewed with it, the first to be due first. */
   private nextHolds(): RedisHold[] {
-    const all = [...this.holds].filter(({ renewAt }) => renewAt < Infinity);
-    if (all.length <= MOST_HELD) return all;
-    return all.sort((one, other) => one.renewAt - other.renewAt).slice(0, MOST_HELD);
+    const soon = performance.now() + this.client.times.lease / 6;
+    const due: { readonly hold: RedisHold; readonly at: number }[] = [];
+    for (const hold of this.holds.values()) {
+      const at = hold.dueAt(this.newsAt);
+      if (at !== undefined && at <= soon) due.push({ hold, at });
+    }
+    if (due.length > MOST_HELD) due.sort((one, other) => one.at - other.at);
+    return due.slice(0, MOST_HELD).map(({ hold }) => hold);
   }
 
-  /** Redis learns who has its turn, the last under this hold; those that had theirs before leave the queue. */
-  private closeRow(hold: RedisHold): void {
-    const [first, ...others] = hold.closeRow();
+  /** The turn under way is the last of its row; those that had theirs before leave the queue. */
+  private closeRow(row: Row): void {
+    row.close();
+    const [first, ...others] = row.takeServed();
     if (first) void this.done({ id: first.id, about: first.about, served: others.map(({ name }) => name) });
   }
 
@@ -574,15 +555,13 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** The heartbeat was answered: what it says of those that wait, and of holds that Redis does not know (rule 6). */
   beaten(reply: Reply): void {
     const { held = [], waiting = [] } = this.named ?? {};
-    this.unchecked = Math.max(0, this.unchecked - waiting.length);
     this.note(reply, true);
     for (const [i, request] of waiting.entries()) {
       this.stillWaits(request, reply, reply.answers[held.length + i] ?? []);
     }
     for (const [i, hold] of held.entries()) {
-      if (this.holds.has(hold) && reply.answers[i]?.[0] === 'none') this.lose(hold, GONE);
+      if (this.isPresent(hold) && reply.answers[i]?.[0] === 'none') this.lose(hold, GONE);
     }
-    this.plan();
   }
 
   /** Its answer counts, also for the replicas: the leases are renewed. */
@@ -591,19 +570,25 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.named = undefined;
     for (const [i, hold] of held.entries()) {
       const [what, left] = answers[i] ?? [];
-      if (what === 'held' && this.holds.has(hold)) this.renew(hold, { since: sentAt, left: Number(left) });
+      if (what === 'held' && this.isPresent(hold)) this.renew(hold, { since: sentAt, left: Number(left) });
     }
-    this.renewAt = this.firstRenewal();
-    this.ended();
+    this.answer();
+    this.wake(this.nextDue());
   }
 
   private renew(hold: RedisHold, told: Told): void {
     const { lease } = this.client.times;
     hold.told = told;
     hold.isConfirmed = true;
-    hold.renewAt = hold.leaseTime === undefined ? told.since.monotonic + lease / 3 : Infinity;
+    hold.renewAt = hold.leaseTime === undefined ? told.since.monotonic + lease / 3 : undefined;
+    hold.row.told();
     if (!hold.turn) return this.enter(hold);
     hold.turn.lease.renew(told.since, hold.validity(lease));
+  }
+
+  /** Whether it has not ended. */
+  private isPresent(hold: RedisHold): boolean {
+    return this.holds.get(hold.head.sequence) === hold;
   }
 
   /** The hold of a turn, which has no neighbours, gets a fixed lease from now on. See `Grant.fix`. */
@@ -613,28 +598,27 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       const held = [{ id: hold.id, lease: `=${leaseTime}`, present: '' }];
       const reply = await this.client.fix(request.key, { keys: this.keys, held, waiting: [] });
       this.note(reply, false);
-      if (!this.holds.has(hold)) return;
+      if (!this.isPresent(hold)) return;
       if (reply.answers[0]?.[0] !== 'held') return this.lose(hold, GONE);
       hold.leaseTime = leaseTime;
       hold.told = { since: reply.sentAt, left: leaseTime };
-      hold.renewAt = Infinity;
+      hold.renewAt = undefined;
       lease.fix(reply.sentAt, hold.validity(this.client.times.lease));
-      this.endsAt = -Infinity;
+      this.wake(this.nextDue());
     } finally {
-      this.ended();
+      this.answer();
     }
   }
 
   /** The leases are uncertain, and the next heartbeat follows soon. */
   beatFailed({ retryAfter }: Pick<CommandFailure, 'retryAfter'>): void {
-    for (const hold of this.named?.held ?? []) if (this.holds.has(hold)) hold.turn?.lease.suspect();
+    for (const hold of this.named?.held ?? []) if (this.isPresent(hold)) hold.turn?.lease.suspect();
     for (const request of this.requests.values()) request.isDoubtful = true;
     this.named = undefined;
     const { window, lease } = this.client.times;
-    const soon = performance.now() + Math.min(retryAfter, window / 3, lease / 6);
-    this.callAt = soon;
-    if (this.holds.size > 0) this.renewAt = soon;
-    this.ended();
+    this.restsUntil = performance.now() + Math.min(retryAfter, window / 3, lease / 6);
+    this.answer();
+    this.wake(this.nextDue());
   }
 
   private stillWaits(request: Request, reply: Reply, [what, left, token]: readonly string[]): void {
@@ -654,84 +638,102 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
 
   /** The one place where a request changes its state. */
   private move(request: Request, to: Request['state']): void {
-    if (request.state.is === 'waiting') this.waiting -= 1;
+    this.setOf(request.state)?.delete(request);
     request.move(to);
-    if (to.is === 'waiting') this.waiting += 1;
-    else if (to.is === 'over') this.requests.delete(request.sequence);
+    this.setOf(to)?.add(request);
+    if (to.is === 'over') this.requests.delete(request.sequence);
   }
 
-  /** Redis told that the request does not hold the lock. */
+  private setOf({ is }: Request['state']): Set<Request> | undefined {
+    if (is === 'ready' || is === 'pausing') return this.toAsk;
+    return is === 'waiting' ? this.waiting : undefined;
+  }
+
+  /** Redis told that the request, which waits, does not hold the lock. */
   private told(request: Request, { token, sentAt }: Reply): void {
     request.told = token;
     request.toldAt = sentAt;
-    if (this.waiting <= MOST_NAMED) return;
-    this.requests.delete(request.sequence);
-    this.requests.set(request.sequence, request);
+    this.waiting.delete(request);
+    this.waiting.add(request);
   }
 
-  /** Takes note of an answer, and of what its script granted. `marked`: it has told of all that wait, and marked this client alive. */
+  /** Takes note of an answer, and of what its script granted. `marked`: it has told of those that wait, and marked this client alive. */
   private note(reply: Reply, marked: boolean): void {
     const { sentAt, granted, again = Infinity, isUrgent } = reply;
     const soon = sentAt.monotonic + Math.min(again, this.client.times.window / 3);
     // The message may be younger than this answer.
     const at = sentAt.monotonic < this.keptUntil ? Math.min(soon, this.keptUntil) : soon;
     this.callAt = marked ? at : Math.min(this.callAt, at);
-    if (this.unchecked > 0 || sentAt.monotonic < this.newsAt) this.callAt = -Infinity;
     // The queue was not looked at to its end (rule 10), or its head may be gone in a moment (rule 7).
     this.isUrgent = isUrgent;
     if (granted) this.give(granted, { since: sentAt, left: granted.left });
+    this.wake(this.callDue());
   }
 
   /** A command was answered, or has failed for good. */
-  private ended(): void {
+  private answer(): void {
     this.underWay -= 1;
-    this.plan();
+    this.settle();
   }
 
+  /** Called at the latest when something is due, often earlier: it finds out what is. */
   onDue(): void {
     const now = performance.now();
-    this.expire(now);
-    if (this.askAt <= now) {
-      this.askAt = Infinity;
-      this.askSoon();
-    }
-    // It may have been due for a hold that has ended.
-    if (this.renewAt > -Infinity) this.renewAt = this.firstRenewal();
+    // To look at the state of a lease that has run out loses it.
+    for (const { turn } of this.holds.values()) void turn?.lease.state;
+    for (const request of this.toAsk) if (isDue(request, now)) this.askSoon();
     if (this.beatAt <= now) this.client.beat(this);
-    this.plan();
+    this.wake(this.nextDue());
+    this.settle();
   }
 
-  private firstRenewal(): number {
-    let first = Infinity;
-    for (const { renewAt } of this.holds) first = Math.min(first, renewAt);
-    return first;
+  /** When the lock must act next (monotonic); Infinity: when something happens. */
+  private nextDue(): number {
+    let next = this.beatAt;
+    for (const { turn } of this.holds.values()) {
+      if (turn) next = Math.min(next, performance.now() + turn.lease.remaining());
+    }
+    for (const { state } of this.toAsk) if (state.is === 'pausing') next = Math.min(next, state.until);
+    return next;
   }
 
-  /** When the next heartbeat is due (monotonic). */
+  /** When the next heartbeat is due; Infinity: none is, or one is under way. */
   get beatAt(): number {
     if (this.named) return Infinity;
-    return Math.min(this.renewAt, this.waiting > 0 || this.isUrgent ? this.callAt : Infinity);
+    let due = this.callDue();
+    for (const hold of this.holds.values()) due = Math.min(due, hold.dueAt(this.newsAt) ?? Infinity);
+    return Math.max(due, this.restsUntil);
   }
 
-  /** When the lock must act next (monotonic). */
-  private nextDue(): number {
-    return Math.min(this.askAt, this.endsAt, this.beatAt);
+  /** When to call for those that wait: at `callAt`, or at the news of which the one that was told longest ago has not heard. */
+  private callDue(): number {
+    if (this.named) return Infinity;
+    const [first] = this.waiting;
+    if (!first) return this.isUrgent ? this.callAt : Infinity;
+    const isNews = (first.toldAt?.monotonic ?? 0) < this.newsAt;
+    return isNews ? Math.min(this.callAt, this.newsAt) : this.callAt;
   }
 
-  /** Sets the timer for what is due next. Called after each event. */
-  private plan(): void {
-    // Else the timers would keep the lock until its last lease would have ended.
-    if (this.holds.size === 0) this.endsAt = this.renewAt = Infinity;
-    const due = this.nextDue();
-    const { timers } = this.client;
-    if (due < Infinity) timers.schedule(this, due);
-    else timers.cancel(this);
+  /** Calls `onDue` at `due`, or before. */
+  private wake(due: number): void {
+    if (due < Infinity) this.client.timers.scheduleBy(this, due);
+  }
+
+  /** Called after each event: when nothing is left, and nothing under way, the lock is forgotten. */
+  private settle(): void {
     if (this.underWay > 0) return;
     this.onQuiet?.();
-    if (this.requests.size === 0 && !this.isUrgent) this.forget();
+    if (this.requests.size > 0 || this.isUrgent) return;
+    this.client.timers.cancel(this);
+    this.forget();
   }
 
   private idOf(sequence: number): string {
     return `${this.client.id}:${sequence}`;
   }
+}
+
+/** Whether its acquire may be sent. */
+function isDue({ state }: Request, now: number): boolean {
+  return state.is === 'ready' || (state.is === 'pausing' && state.until <= now);
 }

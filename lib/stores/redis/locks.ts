@@ -118,7 +118,7 @@ export class RedisLocks implements LockClient {
     const name = message.hash.slice(this.parts.fullPrefix.length + 1, -1);
     // A grant for a lock that is not known here is given back.
     if (message.kind === 'granted') this.lock(name).granted(message.granted, now());
-    else if (message.kind === 'lost') this.all.get(name)?.lostByForce(message.sequence, message.token);
+    else if (message.kind === 'ended') this.all.get(name)?.ended(message.ended);
     else if (message.kind === 'ask') this.all.get(name)?.callIn(message.left);
     else this.all.get(name)?.look();
   }

@@ -64,11 +64,18 @@ export function readBlocker(
   return { ...ahead, holder, heldFor, ...(limit > 0 && { used, limit }) };
 }
 
+/** A hold that Redis has ended: by force, or since its lease had expired. */
+export interface Ended {
+  readonly sequence: number;
+  readonly token: number;
+  readonly by: 'force' | 'time';
+}
+
 /** A message to this client. */
 export type Message =
+  /** A grant, or the reminder of one (rule 8). */
   | { readonly kind: 'granted'; readonly hash: string; readonly granted: Granted }
-  /** A hold was ended by force. */
-  | { readonly kind: 'lost'; readonly hash: string; readonly sequence: number; readonly token: number }
+  | { readonly kind: 'ended'; readonly hash: string; readonly ended: Ended }
   /** The lock is kept for `left` ms more, and this client, whose request is the head, asks then. */
   | { readonly kind: 'ask'; readonly hash: string; readonly left: number }
   /** The lock may be free sooner than this client was told. */
@@ -78,9 +85,12 @@ export type Message =
 export function readMessage(text: string): Message | undefined {
   const [, granted, byMessage = ''] = /^(?:granted|held) (\d{1,16} \d{1,16} [\d,]+) (.*)$/s.exec(text) ?? [];
   if (granted !== undefined) return { kind: 'granted', hash: byMessage, granted: readGranted(granted) };
-  const [, sequence, token, ofLost = ''] = /^lost (\d{1,16}) (\d{1,16}) (.*)$/s.exec(text) ?? [];
-  if (token !== undefined)
-    return { kind: 'lost', hash: ofLost, sequence: Number(sequence), token: Number(token) };
+  const [, kind, sequence, token, ofEnded = ''] =
+    /^(lost|expired) (\d{1,16}) (\d{1,16}) (.*)$/s.exec(text) ?? [];
+  if (kind !== undefined) {
+    const by = kind === 'lost' ? 'force' : 'time';
+    return { kind: 'ended', hash: ofEnded, ended: { sequence: Number(sequence), token: Number(token), by } };
+  }
   const [, left, ofKept = ''] = /^ask (\d{1,16}) (.*)$/s.exec(text) ?? [];
   if (left !== undefined) return { kind: 'ask', hash: ofKept, left: Number(left) };
   const [, look] = /^look (.*)$/s.exec(text) ?? [];

@@ -2,11 +2,14 @@ import { safetyMargin, type Instant, type Lease } from '../../core/port/lease.js
 import type { Grant } from '../../core/port/lock-store.js';
 import type { Wait, WaitLine } from '../../core/port/wait.js';
 import type { Ask } from './commands.js';
+import { Row } from './row.js';
 
 /**
  * What a request is doing, as the table in docs/internals/protocol.md says. Only `Lock` moves it, and `move` asserts where it comes from.
  *
- * - `asking`: its acquire must be sent at `at` (monotonic); Infinity: it is under way
+ * - `ready`: its acquire is sent when this turn of the event loop ends
+ * - `pausing`: its acquire is sent at `until` (monotonic)
+ * - `asked`: its acquire is under way
  * - `waiting`: Redis has told its place in the queue
  * - `confirming`: granted, and the replicas have not confirmed it yet
  * - `held`: it has its turn: its section runs, and its lease is valid
@@ -14,22 +17,26 @@ import type { Ask } from './commands.js';
  * - `over`: rejected, left, or released
  */
 export type State =
-  | { readonly is: 'asking'; readonly at: number }
-  | { readonly is: 'waiting' }
+  | { readonly is: 'ready' | 'asked' | 'waiting' | 'over' }
+  | { readonly is: 'pausing'; readonly until: number }
   | { readonly is: 'confirming'; readonly hold: RedisHold }
-  | { readonly is: 'held' | 'lost'; readonly turn: Turn }
-  | { readonly is: 'over' };
+  | { readonly is: 'held' | 'lost'; readonly turn: Turn };
 
 type Name = State['is'];
 
+/** The states before a grant. */
+const BEFORE: readonly Name[] = ['ready', 'pausing', 'asked', 'waiting'];
+
 /** From where a request may come. */
 const ORIGINS: Readonly<Record<Name, readonly Name[]>> = {
-  asking: ['asking', 'waiting', 'confirming'],
-  waiting: ['asking'],
-  confirming: ['asking', 'waiting'],
-  held: ['asking', 'waiting', 'confirming'],
+  ready: ['asked', 'waiting', 'pausing'],
+  pausing: [...BEFORE, 'confirming'],
+  asked: ['ready', 'pausing'],
+  waiting: ['asked'],
+  confirming: BEFORE,
+  held: [...BEFORE, 'confirming'],
   lost: ['held'],
-  over: ['asking', 'waiting', 'confirming', 'held', 'lost'],
+  over: [...BEFORE, 'confirming', 'held', 'lost'],
 };
 
 /** What a request does not decide itself. */
@@ -42,20 +49,24 @@ export interface RequestOwner {
 
 /** One request for one lock: the line of its wait, and the words of its acquire. */
 export class Request implements Ask, WaitLine<Grant> {
-  state: State = { is: 'asking', at: 0 };
-  /** Its place in the queue, for life (rule 2); '' until Redis has told it. */
+  /** Written by `move` alone. */
+  state: State = { is: 'ready' };
+  /** Its place in the queue, for life (rule 2); '' until the answer to its acquire has told it. */
   ticket = '';
-  /** When its first acquire was sent. */
+  /** When its first acquire was sent. Written when that is sent. */
   askedAt: Instant | undefined;
-  /** The token that the lock had given when Redis told last that the request does not hold it, and when that command was sent (rule 5). */
-  told = 0;
+  /**
+   * When the last command was sent whose answer said that the request does not hold the lock, and the token that the lock had given last by then
+   * (rule 5). Written by each such answer, and by a message that its hold was ended by force.
+   */
   toldAt: Instant | undefined;
-  /** How many of its grants had expired before it could have its turn, and the token of the last of them. */
+  told = 0;
+  /** How many of its grants had expired before it could have its turn, and the token of the last of them. Written when such a grant comes. */
   missed = 0;
   lastMissed = 0;
-  /** Whether a command failed while it asked or waited: a primary that was replaced since may wake up and grant it (rule 5). */
+  /** Whether a command failed while it waited: a primary that was replaced since may wake up and grant it (rule 5). Written when one fails. */
   isDoubtful = false;
-  /** Whether its caller was told its place. */
+  /** Whether its caller was told its place. Written when it is. */
   isPlaced = false;
 
   constructor(
@@ -76,13 +87,14 @@ export class Request implements Ask, WaitLine<Grant> {
     this.state = to;
   }
 
+  /** Whether its acquire is under way. */
   get isAsking(): boolean {
-    return this.state.is === 'asking';
+    return this.state.is === 'asked';
   }
 
   /** Whether it may have its turn under a hold of this client. */
   get mayHaveTurn(): boolean {
-    return this.state.is === 'asking' || this.state.is === 'waiting';
+    return BEFORE.includes(this.state.is);
   }
 
   /** Whether Redis has told that the grant with this token has ended, after `since`, the earliest that it can have been made (rule 5). */
@@ -137,33 +149,30 @@ export interface TurnOwner {
 
 /** What Redis holds for this client under the id of one request, its head. The head's neighbours may have their turns under it (rule 9). */
 export class RedisHold {
-  /** Who has its turn. */
+  /** Who has its turn. Written when a turn begins. */
   turn: Turn | undefined;
-  /** Neighbours that had their turns, and that Redis may still have in the queue. */
-  served: Request[] = [];
-  /** Whether Redis has been told who has its turn: then no further neighbour has one. */
-  private isRowClosed = false;
-  /** When to renew it (monotonic); Infinity: never, for its end is known and fixed. */
-  renewAt = Infinity;
-  /** Whether a heartbeat has confirmed it, and with the option `replicas`, so have these. */
+  /** When to renew it (monotonic); undefined: never, for its end is known and fixed. Written by its grant and each renewal. */
+  renewAt: number | undefined;
+  /** Whether a heartbeat has confirmed it, and with the option `replicas`, so have these. Written by that heartbeat. */
   isConfirmed = false;
-  /** Whether heartbeats only ask for its lease and do not renew it; then nobody else has a turn. */
+  /** Whether heartbeats only ask for its lease and do not renew it; then nobody else has a turn. Written by `Lease.stopRenewing`. */
   isStopped = false;
-  /** If it is fixed, ms. */
+  /** If it is fixed, ms. Written by `Grant.fix`. */
   leaseTime: number | undefined;
-  private next = 0;
+  readonly row: Row;
 
   /** @param neighbours those that may have their turns after the head, in order; undefined: one that has ended */
   constructor(
     readonly head: Request,
     readonly token: number,
-    /** Its lease, as a command confirmed it last. */
+    /** Its lease, as a command confirmed it last. Written by each renewal. */
     public told: Told,
     private readonly neighbours: readonly (Request | undefined)[],
     /** Since when (monotonic) it is held. */
-    private readonly grantedAt: number,
+    readonly grantedAt: number,
   ) {
     this.leaseTime = head.leaseTime;
+    this.row = new Row(token, neighbours, grantedAt);
   }
 
   /** Under which Redis has it. */
@@ -171,44 +180,33 @@ export class RedisHold {
     return this.head.id;
   }
 
+  /** After `row.ended()`: the neighbour that has its turn now, with its token; undefined: none, and the hold ends. */
+  next(now: number): { readonly request: Request; readonly token: number } | undefined {
+    const place = this.row.next(now);
+    const request = place && this.neighbours[place - 1];
+    return place && request ? { request, token: this.token + place } : undefined;
+  }
+
   /** The ms of `left` for which the client may rely on it. */
   validity(usual: number, left = this.told.left): number {
     return left - safetyMargin(this.leaseTime ?? usual, left);
   }
 
-  get hasNeighbours(): boolean {
-    return this.neighbours.length > 0;
+  /**
+   * When a heartbeat must name it (monotonic); undefined: never.
+   *
+   * @param newsAt when something changed in Redis
+   */
+  dueAt(newsAt: number): number | undefined {
+    const { renewAt, told, row } = this;
+    if (renewAt === undefined) return undefined;
+    const due = told.since.monotonic < newsAt ? Math.min(renewAt, newsAt) : renewAt;
+    return row.tellAt === undefined ? due : Math.min(due, row.tellAt);
   }
 
-  /** Ends the row of turns with the one under way. Those that have had theirs. */
-  closeRow(): Request[] {
-    const { served } = this;
-    this.isRowClosed = true;
-    this.served = [];
-    return served;
-  }
-
-  /** The next neighbour that still waits, with its token; undefined if there is none. */
-  nextNeighbour(since: number): { readonly request: Request; readonly token: number } | undefined {
-    if (this.grantedAt < since) return undefined;
-    while (!this.isRowClosed && this.next < this.neighbours.length) {
-      const request = this.neighbours[this.next];
-      this.next += 1;
-      if (request?.mayHaveTurn) return { request, token: this.token + this.next };
-    }
-    return undefined;
-  }
-
-  /** What heartbeats say of it: its id, and who has its turn if that is not the head. */
+  /** What heartbeats say of it: its id, and who has its turn if Redis does not know that. */
   words(): { readonly id: string; readonly lease: number | ''; readonly present: string } {
-    const { turn } = this;
-    const present = turn && turn.request !== this.head ? `${turn.number} ${turn.request.name}` : '';
-    return { id: this.id, lease: this.isStopped ? 0 : '', present };
-  }
-
-  /** For how long the one that has its turn waited for it since the grant, ms. */
-  get waitedForTurn(): number {
-    return this.turn ? this.turn.since - this.grantedAt : 0;
+    return { id: this.id, lease: this.isStopped ? 0 : '', present: this.row.words };
   }
 }
 
