@@ -88,6 +88,7 @@ export default defineConfig({
         items: [
           page('Architecture', '/internals/architecture'),
           page('Protocol', '/internals/protocol'),
+          page('What was tested', '/internals/tested'),
           page('Replicas and strict mode', '/internals/replication'),
           page('Decisions', '/internals/decisions/'),
         ],

@@ -1,14 +1,14 @@
 /**
  * `node test/matrix/main.mjs`: the suites that depend on the server, on the servers that people have, and a smoke suite from
- * the tarball on the runtimes that they have, and through bundlers and package managers. A whole run writes the results into docs/versions.md; `--quick` runs a part of the
+ * the tarball on the runtimes that they have, and through bundlers and package managers. A whole run writes docs/internals/tested.md; `--quick` runs a part of the
  * suites once and writes nothing. What cannot be loaded is told; where CI is set it fails.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startRedisServer } from '../../tools/redis-finder.mjs';
-import { withResults } from './page.mjs';
+import { pageOf } from './page.mjs';
 import { installTarball, programOf as runtimeOf, RUNTIMES, smoke, versionOf } from './runtimes.mjs';
 import { programOf as serverOf, SERVERS } from './servers.mjs';
 import { runSuites, SUITES } from './suites.mjs';
@@ -16,7 +16,7 @@ import { prepared, TOOLS } from './tools.mjs';
 
 const { quick } = parseArgs({ options: { quick: { type: 'boolean', default: false } } }).values;
 
-const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'versions.md');
+const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'internals', 'tested.md');
 const folder = mkdtempSync(join(tmpdir(), 'fair-lock-matrix-'));
 const totals = { passed: 0, failed: 0 };
 
@@ -26,7 +26,7 @@ try {
   for (const server of SERVERS.filter(wanted)) servers.push(await onServer(server));
   const runtimes = await onRuntimes(app);
   const columns = SUITES.map(({ name }) => name);
-  if (!quick) writeFileSync(PAGE, withResults(readFileSync(PAGE, 'utf8'), { servers, ...runtimes, columns }));
+  if (!quick) writeFileSync(PAGE, pageOf({ servers, ...runtimes, columns }));
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -1,17 +1,9 @@
-/** The heading of docs/versions.md below which `node test/matrix/main.mjs` writes. */
-const RESULTS = '## What was tested\n';
-
-/** The page with the results of this run below their heading: what ran, and how it ended. */
-export function withResults(page, run) {
-  const [before, after] = page.split(RESULTS);
-  if (after === undefined) throw new Error(`docs/versions.md has no heading "${RESULTS.trim()}".`);
-  return `${before}${RESULTS}\n${resultsOf(run)}`;
-}
-
-function resultsOf({ servers, runtimes, tools, columns, checks, tarballs }) {
+/** The page of a run: what ran, and how it ended. */
+export function pageOf({ servers, runtimes, tools, columns, checks, tarballs }) {
   const text = [
+    '# What was tested',
     '`node test/matrix/main.mjs` runs the suites below on real servers and runtimes, notes what it saw, and writes all that follows.',
-    '### Servers',
+    '## Servers',
     `Tests passed / run. "–": this suite isn't run there. On ${tarballs.node}.`,
     table(
       ['Server', ...columns],
@@ -22,10 +14,10 @@ function resultsOf({ servers, runtimes, tools, columns, checks, tarballs }) {
         ),
       ]),
     ),
-    '### Runtimes',
+    '## Runtimes',
     `The package from its tarball, with Nest ${tarballs.nest} and ioredis ${tarballs.ioredis}, on ${tarballs.server}.`,
     verdicts('Runtime', runtimes),
-    '### Bundlers and package managers',
+    '## Bundlers and package managers',
     `The same checks on ${tools.find(({ node }) => node)?.node ?? tarballs.node}: bundled together with the package, its peers beside it, as an ES module and, for the second process, as CommonJS; or installed by another package manager.`,
     verdicts('Tool', tools),
     'The checks:',
