@@ -17,7 +17,7 @@ export async function listenersOf(
   channel: string,
   peers: string,
 ): Promise<Listeners | undefined> {
-  // Each node of a Cluster knows only those that are connected to it.
+  // Each node of Redis Cluster knows only those that are connected to it.
   if (client.isCluster) return undefined;
   const list = async (prefix: string): Promise<Set<string>> => {
     const channels = (await client.pubsub('CHANNELS', `${escapePattern(prefix)}*`)) as string[];
