@@ -1,6 +1,8 @@
 /** What the log says when Redis stops serving. */
 import { createFairLock, type StandaloneFairLock } from 'nestjs-fair-lock/standalone';
+import type { FairLockError } from 'nestjs-fair-lock';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, pause, SOON } from '../support/waiting.js';
 
 const COMMAND_TIMEOUT = 300;
@@ -79,6 +81,42 @@ describe.each(['redis', 'redisson'] as const)('The log of a process with the sto
     expect(log[1]).toMatch(BACK);
   });
 
+  test('says once that it serves again, when a lock can be taken: not of a replica that answers what only reads', async () => {
+    const primary = await startRedisServer();
+    await server.command('REPLICAOF', '127.0.0.1', new URL(primary.url).port);
+    const refused = async (): Promise<void> => {
+      await expect(locks.acquire('k')).rejects.toMatchObject({ failure: 'read-only' });
+      await locks.inspect('k');
+    };
+    await refused();
+    // A reply ends an outage when nothing has failed for half a second.
+    await pause(600);
+    await refused();
+    await pause(600);
+    expect(log).toEqual([
+      expect.stringMatching(/^Redis stopped serving locks: Redis is a read-only replica\. /),
+    ]);
+    await server.command('REPLICAOF', 'NO', 'ONE');
+    await locks.inspect('k');
+    await lines(2);
+    expect(log[1]).toMatch(BACK);
+    await primary.stop();
+  });
+
+  test('says of a frozen server that it accepts connections, as the errors do', async () => {
+    await server.kill('SIGSTOP');
+    await expect(locks.acquire('a')).rejects.toMatchObject({ failure: 'timeout' });
+    const error: unknown = await locks.acquire('b').catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      failure: 'timeout',
+      details: expect.stringMatching(
+        /^Redis could not serve the lock: it accepts connections but does not respond; it may be stopped, overloaded, or loading its data\./,
+      ) as string,
+    });
+    await server.kill('SIGCONT');
+    await lines(2);
+  });
+
   test('has no line of a connection that is replaced, and of a close', async () => {
     await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await locks.withLock('k', () => Promise.resolve());
@@ -98,8 +136,35 @@ test('A process that starts without Redis says that at the start, and when Redis
   await eventually(() => log.length === 2, SOON, 'the second line');
   expect(log).toEqual([
     expect.stringMatching(/^Redis did not respond within 1000 ms/),
-    expect.stringMatching(/^Redis serves locks again, after/),
+    expect.stringMatching(/^Redis serves locks now, after/),
   ]);
   await locks.close();
+  await server.stop();
+});
+
+test('A process whose round trip takes longer than commandTimeout learns which option to raise, and never that Redis serves locks', async () => {
+  const server = await startRedisServer();
+  const proxy = await TcpProxy.start(server.url);
+  proxy.disturb({ delay: 200 });
+  const log: string[] = [];
+  const options = { redis: proxy.url, commandTimeout: 300 };
+  const locks = await createFairLock(options, (message) => log.push(message));
+  await eventually(
+    async () => {
+      const { details = '' } = await locks.acquire('k').then(
+        () => ({}),
+        (error: FairLockError) => error,
+      );
+      return /until its first response: if that is usual, raise commandTimeout/.test(details);
+    },
+    5_000,
+    'an error that names the option',
+  );
+  expect(log[0]).toMatch(
+    /^Redis did not respond within 300 ms \(.*round trip is too long for commandTimeout\)/,
+  );
+  expect(log.filter((line) => line.includes('serves locks'))).toEqual([]);
+  await locks.close();
+  await proxy.close();
   await server.stop();
 });

@@ -5,7 +5,7 @@ import { script, type Script } from '../../lib/stores/redis-client/commands/scri
 import { CommandFailure } from '../../lib/stores/redis-client/server/server-failure.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { SOON } from '../support/waiting.js';
+import { pause, SOON } from '../support/waiting.js';
 
 const COMMANDS = 500;
 
@@ -88,6 +88,51 @@ describe('scripts that are under way together', () => {
     const lost = { status: 'rejected', reason: { failure: 'unreachable', effect: 'unknown' } };
     expect(await Promise.allSettled([append(0), append(1)])).toMatchObject([lost, lost]);
     await connection.whenReady(SOON);
+  });
+});
+
+describe('a script that is late on a connection that answers', () => {
+  const LIMIT = 300;
+
+  it('is awaited, is told of each time that the limit has passed once more, and is not sent again', async () => {
+    const slow = new CommandConnection(openConnection(proxy.url, 'commands'), LIMIT);
+    slow.connect();
+    await slow.whenReady(SOON);
+    const sent: string[] = [];
+    proxy.listenTo(({ name }) => void sent.push(name));
+    let late = 0;
+    const send = (list: string): Promise<unknown> => slow.scripts.run(APPEND, [list], [0], () => (late += 1));
+    await send('others');
+    // In steps that are shorter than the limit, for a connection that says nothing for so long is dropped.
+    const others: Promise<unknown>[] = [];
+    for (let delay = 50; delay <= 2.5 * LIMIT; delay += 50) {
+      proxy.disturb({ delay }, { direction: 'toClient' });
+      for (let i = 0; i < 5; i += 1) {
+        others.push(slow.scripts.run(APPEND, ['others'], [0]));
+        await pause(20);
+      }
+    }
+    const [connections, before] = [proxy.connections, sent.length];
+    expect(await send('late')).toBe(1);
+    expect(late).toBe(2);
+    expect(sent.slice(before)).toEqual(['evalsha']);
+    expect(proxy.connections).toBe(connections);
+    await Promise.all(others);
+    await slow.close(SOON);
+  });
+
+  it('fails when the connection says nothing any more, which is replaced', async () => {
+    const slow = new CommandConnection(openConnection(proxy.url, 'commands'), LIMIT);
+    slow.connect();
+    await slow.whenReady(SOON);
+    const heal = proxy.blackHole();
+    let late = 0;
+    const failed = slow.scripts.run(APPEND, ['list'], [0], () => (late += 1));
+    await expect(failed).rejects.toMatchObject({ failure: 'unreachable', effect: 'unknown' });
+    expect(late).toBe(1);
+    heal();
+    await slow.whenReady(SOON);
+    await slow.close(SOON);
   });
 });
 

@@ -5,6 +5,7 @@ import { CommandConnection } from './commands/command-connection.js';
 import { RedisPeers } from './peers/redis-peers.js';
 import type { RedisConnection } from './connection/redis-source.js';
 import { Retry } from './commands/retry.js';
+import type { Overdue } from './commands/script.js';
 import { toCommandFailure } from './server/server-failure.js';
 import { reportOnServer, type RequiredCommands } from './start-up/start-up-check.js';
 import { tryLock } from './start-up/try-lock.js';
@@ -52,7 +53,7 @@ export class StoreClient {
     const { commands, subscriptions, clientId, channels, commandTimeout, onWarning } = options;
     const host = hostname().replace(/\s/g, '_');
     this.where = `${host}/${process.pid}`;
-    this.outages = new Outages(onWarning);
+    this.outages = new Outages(onWarning, () => tryLock(this.connection.scripts, options.required));
     this.connection = new CommandConnection(commands, commandTimeout, this.outages);
     this.subscriber = new Subscriber(subscriptions, () => this.ping());
     void this.subscriber.add(channels + clientId);
@@ -90,8 +91,10 @@ export class StoreClient {
       subscriber.settled(commandTimeout),
       settled && atMost(Promise.race([settled(), this.closeBegun]), commandTimeout),
     ]);
-    if (!this.closing) await reportOnServer(connection, subscriber, required, commandTimeout, onWarning);
-    this.outages.start(connection.ready);
+    if (this.closing) return;
+    const isSilent = await reportOnServer(connection, subscriber, required, commandTimeout, onWarning);
+    this.outages.start(isSilent);
+    if (connection.ready) this.outages.connected();
   }
 
   /** Whether the client is closing and accepts no more requests. */
@@ -122,7 +125,7 @@ export class StoreClient {
     this.connect();
     const { commandTimeout, required } = this.options;
     const messages = this.subscriber.check(commandTimeout).catch(() => false);
-    const taken = (): Promise<unknown> => tryLock(this.connection.scripts, required);
+    const taken = (overdue: Overdue): Promise<unknown> => tryLock(this.connection.scripts, required, overdue);
     try {
       const [, problem] = await Promise.all([
         this.retry.until(taken, performance.now() + commandTimeout),

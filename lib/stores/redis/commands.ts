@@ -1,7 +1,7 @@
 import { now } from '../../core/port/lease.js';
 import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
 import type { CommandLink } from '../redis-client/commands/link.js';
-import { script, type Script, type ScriptRunner } from '../redis-client/commands/script.js';
+import { script, type Overdue, type Script, type ScriptRunner } from '../redis-client/commands/script.js';
 import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
 import { atMost } from '../redis-client/server/time-limit.js';
 import { readReply, type Reply } from './reply.js';
@@ -56,6 +56,8 @@ export interface Ask {
 
 /** Who asks. */
 export interface Asker<A extends Ask> {
+  /** The command that named `asks` is not answered in time. Its answer must still come, or `uncertain` be called. */
+  unanswered(asks: readonly A[], failure: CommandFailure): void;
   /** A copy of the command that named `asks` may still be under way. */
   uncertain(asks: readonly A[]): void;
   /**
@@ -107,18 +109,21 @@ export class Commands {
   }
 
   /**
-   * Asks for several requests of one lock. Repeated until it is answered or one command timeout has passed.
+   * Asks for several requests of one lock. Repeated until it is answered, unless one command timeout has passed.
    *
    * @throws CommandFailure
    */
   acquire<A extends Ask>(keys: RedisKeys, asks: readonly A[], asker: Asker<A>): Promise<void> {
     const until = performance.now() + this.times.commandTimeout;
     let named: readonly A[] = [];
-    const send = (): Promise<Answered> =>
-      this.together.join(this.scripts.acquire, keys, () => {
-        named = asks.filter(({ isAsking }) => isAsking);
-        return named.length > 0 ? wordsOf(named) : undefined;
-      });
+    const say = (): (string | number)[] | undefined => {
+      named = asks.filter(({ isAsking }) => isAsking);
+      return named.length > 0 ? wordsOf(named) : undefined;
+    };
+    const overdue = (failure: CommandFailure): void => {
+      if (this.usual.retry.isOver(until)) asker.unanswered(named, failure);
+    };
+    const send = (): Promise<Answered> => this.together.join(this.scripts.acquire, keys, say, overdue);
     const failed = (error: unknown): CommandFailure => {
       const failure = toCommandFailure(error);
       if (failure.effect === 'unknown') asker.uncertain(named);
@@ -150,14 +155,20 @@ export class Commands {
     // By then the error of the one who wanted to know why has gone out.
     const later = how === 'why' ? plain : words;
     const since = performance.now();
-    const run = (said: readonly (string | number)[]): Promise<Answered> =>
-      this.together.join(this.scripts.done, keys, () => said);
-    const read = (answered: Answered): void => ended(readAnswer(answered));
-    return run(words).then(read, (error: unknown) => {
-      const more = this.usual.retry
-        .after(error, () => run(later), since + lease, untilGivenBack)
-        .then(read, () => ended());
-      return atMost(more, Math.max(0, since + commandTimeout - performance.now()));
+    const run = (said: readonly (string | number)[], overdue: Overdue): Promise<Answered> =>
+      this.together.join(this.scripts.done, keys, () => said, overdue);
+    return new Promise((resolve) => {
+      const read = (answered: Answered): void => {
+        ended(readAnswer(answered));
+        resolve();
+      };
+      run(words, () => resolve()).then(read, (error: unknown) => {
+        const again = (): Promise<Answered> => run(later, () => undefined);
+        const more = this.usual.retry
+          .after(error, again, since + lease, untilGivenBack)
+          .then(read, () => ended());
+        void atMost(more, Math.max(0, since + commandTimeout - performance.now())).then(resolve);
+      });
     });
   }
 
@@ -167,7 +178,8 @@ export class Commands {
    */
   async force(keys: RedisKeys, [first = '', ...more]: readonly string[], token?: number): Promise<Reply> {
     const said = [first, '', 'force', token ?? '', ...more];
-    const run = (): Promise<Answered> => this.together.join(this.scripts.done, keys, () => said);
+    const run = (overdue: Overdue): Promise<Answered> =>
+      this.together.join(this.scripts.done, keys, () => said, overdue);
     const { raw, sentAt } = await this.usual.retry.until(run, performance.now() + this.times.commandTimeout);
     return readReply(raw, sentAt);
   }
@@ -175,20 +187,18 @@ export class Commands {
   /**
    * Sent once: if it fails, the next heartbeat follows anyway.
    *
-   * @param via sends it alone
    * @throws CommandFailure
    */
-  async heartbeat(client: string, { keys, held, waiting }: Beat, via?: ScriptRunner): Promise<Reply> {
-    const words: (string | number)[] = [client, held.length];
-    for (const { id, lease, present } of held) words.push(id, lease, present);
-    words.push(...waiting);
-    const { heartbeat } = this.scripts;
-    if (via) {
-      const sentAt = now();
-      return readReply(await via.run(heartbeat, keys, words), sentAt);
-    }
-    const { raw, sentAt } = await this.together.join(heartbeat, keys, () => words);
+  async heartbeat(client: string, beat: Beat, overdue: Overdue): Promise<Reply> {
+    const words = wordsOfBeat(client, beat);
+    const { raw, sentAt } = await this.together.join(this.scripts.heartbeat, beat.keys, () => words, overdue);
     return readReply(raw, sentAt);
+  }
+
+  /** As `heartbeat`, sent by `runner`. */
+  async heartbeatBy(runner: ScriptRunner, client: string, beat: Beat): Promise<Reply> {
+    const sentAt = now();
+    return readReply(await runner.run(this.scripts.heartbeat, beat.keys, wordsOfBeat(client, beat)), sentAt);
   }
 
   /**
@@ -198,17 +208,24 @@ export class Commands {
    */
   fix(client: string, beat: Beat): Promise<Reply> {
     const until = performance.now() + this.times.commandTimeout;
-    return this.usual.retry.until(() => this.heartbeat(client, beat), until);
+    return this.usual.retry.until((overdue) => this.heartbeat(client, beat, overdue), until);
   }
 
   /** @throws CommandFailure */
   inspect(keys: RedisKeys, most: number): Promise<RawInspection> {
-    const run = (): Promise<unknown> => this.usual.connection.scripts.run(this.scripts.inspect, keys, [most]);
-    return this.usual.retry.until(
-      run,
-      performance.now() + this.times.commandTimeout,
-    ) as Promise<RawInspection>;
+    const { scripts } = this.usual.connection;
+    const run = (overdue: Overdue): Promise<unknown> =>
+      scripts.run(this.scripts.inspect, keys, [most], overdue);
+    const until = performance.now() + this.times.commandTimeout;
+    return this.usual.retry.until(run, until) as Promise<RawInspection>;
   }
+}
+
+function wordsOfBeat(client: string, { held, waiting }: Beat): (string | number)[] {
+  const words: (string | number)[] = [client, held.length];
+  for (const { id, lease, present } of held) words.push(id, lease, present);
+  words.push(...waiting);
+  return words;
 }
 
 function wordsOf(asks: readonly Ask[]): (string | number)[] {

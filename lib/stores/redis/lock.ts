@@ -205,6 +205,15 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     if (request.isAsking) this.askAgain(request);
   }
 
+  /** Their acquire is late, and its answer must still come. Those that have no place do not wait for it. */
+  unanswered(asks: readonly Request[], { error }: CommandFailure): void {
+    for (const request of asks) {
+      if (!request.isAsking || request.ticket !== '') continue;
+      this.reject(request, error);
+      this.giveUp(request);
+    }
+  }
+
   /** Another server may carry out a copy of their acquire later (rule 5). */
   uncertain(asks: readonly Request[]): void {
     for (const request of asks) request.isDoubtful = true;
@@ -610,9 +619,14 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     }
   }
 
+  /** The heartbeat is late: the leases that it should renew are uncertain. */
+  suspect(): void {
+    for (const hold of this.named?.held ?? []) if (this.isPresent(hold)) hold.turn?.lease.suspect();
+  }
+
   /** The leases are uncertain, and the next heartbeat follows soon. */
   beatFailed({ retryAfter }: Pick<CommandFailure, 'retryAfter'>): void {
-    for (const hold of this.named?.held ?? []) if (this.isPresent(hold)) hold.turn?.lease.suspect();
+    this.suspect();
     for (const request of this.requests.values()) request.isDoubtful = true;
     this.named = undefined;
     const { window, lease } = this.client.times;

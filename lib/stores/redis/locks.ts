@@ -83,13 +83,15 @@ export class RedisLocks implements LockClient {
     const { replicas } = this.parts;
     // A place in the queue need not be confirmed.
     if (replicas && beat.held.length > 0) return void this.beatReplicated(lock, beat, replicas);
-    this.commands.heartbeat(this.id, beat).then(
-      (reply) => {
-        lock.beaten(reply);
-        lock.renewed(reply);
-      },
-      (error: unknown) => lock.beatFailed(pauseAfter(toCommandFailure(error))),
-    );
+    this.commands
+      .heartbeat(this.id, beat, () => lock.suspect())
+      .then(
+        (reply) => {
+          lock.beaten(reply);
+          lock.renewed(reply);
+        },
+        (error: unknown) => lock.beatFailed(pauseAfter(toCommandFailure(error))),
+      );
   }
 
   missedMessage(): void {
@@ -102,7 +104,7 @@ export class RedisLocks implements LockClient {
     try {
       if (!replicas) return await this.commands.fix(this.id, beat);
       outcome = await replicas.confirm(
-        (runner) => this.commands.heartbeat(this.id, beat, runner),
+        (runner) => this.commands.heartbeatBy(runner, this.id, beat),
         performance.now() + replicas.grantTimeout,
       );
     } catch (error) {
@@ -170,7 +172,7 @@ export class RedisLocks implements LockClient {
     };
     try {
       const outcome = await replicas.confirm(
-        (runner) => this.commands.heartbeat(this.id, beat, runner),
+        (runner) => this.commands.heartbeatBy(runner, this.id, beat),
         deadline,
         (reply) => {
           if (answered) return;

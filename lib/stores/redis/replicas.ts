@@ -185,7 +185,9 @@ export class Replicas {
   private async send(batch: readonly Item[]): Promise<number | undefined> {
     const { epoch } = this;
     const { timeout, commandTimeout: slack } = this.options;
-    const sent = Promise.all(batch.map((item) => item.send({ run: (...command) => this.run(...command) })));
+    const sent = Promise.all(
+      batch.map((item) => item.send({ run: (script, keys, args) => this.run(script, keys, args) })),
+    );
     // Replies come in the order of the commands, so those of the batch have arrived; only their callbacks may still be due.
     const waited = this.wait.send().then((replicas) => sent.then(() => replicas));
     const replicas = await atMost(waited, timeout + slack);

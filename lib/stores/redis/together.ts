@@ -1,6 +1,6 @@
 import { now, type Instant } from '../../core/port/lease.js';
 import type { CommandLink } from '../redis-client/commands/link.js';
-import type { Script } from '../redis-client/commands/script.js';
+import type { Overdue, Script } from '../redis-client/commands/script.js';
 import { UnknownScript } from '../redis-client/commands/script-sender.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
 
@@ -22,6 +22,7 @@ export interface Answered {
 interface ScriptCall {
   readonly keys: readonly string[];
   readonly say: Say;
+  readonly overdue: Overdue;
   readonly resolve: (answered: Answered) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -49,13 +50,13 @@ export class Together {
   constructor(private readonly connection: Pick<CommandLink, 'scripts' | 'isCluster'>) {}
 
   /** Sends a call with others if it can. Not on a Cluster, where each lock may be on another node. */
-  join(script: Script, keys: readonly string[], say: Say): Promise<Answered> {
+  join(script: Script, keys: readonly string[], say: Say, overdue: Overdue): Promise<Answered> {
     const [hash = ''] = keys;
     if (this.script !== script || this.hashes.has(hash) || this.connection.isCluster) this.send();
     this.script = script;
     this.hashes.add(hash);
     return new Promise((resolve, reject) => {
-      const count = this.calls.push({ keys, say, resolve, reject });
+      const count = this.calls.push({ keys, say, overdue, resolve, reject });
       if (count === MOST_LOCKS) this.send();
       else if (count === 1) process.nextTick(this.send);
     });
@@ -89,7 +90,10 @@ export class Together {
   }
 
   private runOne(script: Script, { sentAt, calls, keys, words }: SharedCommand): void {
-    this.connection.scripts.runOnce(script, keys, words).then(
+    const overdue: Overdue = (failure) => {
+      for (const call of calls) call.overdue(failure);
+    };
+    this.connection.scripts.runOnce(script, keys, words, overdue).then(
       (raw) => {
         if (calls.length === 1) return calls[0]!.resolve({ raw, sentAt });
         for (const [i, call] of calls.entries()) settle(call, { raw: (raw as unknown[])[i], sentAt });

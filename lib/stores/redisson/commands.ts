@@ -2,7 +2,7 @@ import { now } from '../../core/port/lease.js';
 import type { CommandLink } from '../redis-client/commands/link.js';
 import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
 import { untilAnswered, type Sent } from '../redis-client/commands/script-calls.js';
-import { script, type Script } from '../redis-client/commands/script.js';
+import { script, type Overdue, type Script } from '../redis-client/commands/script.js';
 import type { LineKeys } from './keys.js';
 import { Leavers, type Leaver, type LeaveReply } from './leavers.js';
 import * as texts from './scripts/scripts.generated.js';
@@ -60,7 +60,7 @@ export class RedissonCommands {
 
   acquire(line: LineKeys, { id, wait, leaseTime, tries, maxQueue }: WireRequest): Promise<AcquireReply> {
     const how = [wait, leaseTime, tries ? 'try' : 'wait', maxQueue === Infinity ? -1 : maxQueue];
-    return this.repeat(0, () => this.run(acquire, line, id, ...how), readAcquire);
+    return this.repeat(0, (overdue) => this.run(acquire, line, [id, ...how], overdue), readAcquire);
   }
 
   /**
@@ -69,7 +69,7 @@ export class RedissonCommands {
    * @param keptUntil until when nobody gets the lock (Redis ms); 0: it is not kept
    */
   release(line: LineKeys, { id, leaseTime }: Pick<WireRequest, 'id' | 'leaseTime'>, keptUntil = 0) {
-    const send = (): Promise<unknown> => this.run(release, line, id, keptUntil);
+    const send = (): Promise<unknown> => this.run(release, line, [id, keptUntil]);
     return this.givesBack(this.repeat(leaseTime, send, readWoken, untilGivenBack));
   }
 
@@ -80,7 +80,7 @@ export class RedissonCommands {
     if (!leavers) {
       const send = (all: readonly Leaver[]): Promise<LeaveReply[]> => {
         const words = all.flatMap((leaver) => [leaver.id, leaver.wait]);
-        return this.repeat(Infinity, () => this.run(leave, line, '', ...words), readLeave, untilGivenBack);
+        return this.repeat(Infinity, () => this.run(leave, line, ['', ...words]), readLeave, untilGivenBack);
       };
       leavers = new Leavers(send, () => this.leavers.delete(key));
       this.leavers.set(key, leavers);
@@ -93,20 +93,21 @@ export class RedissonCommands {
     line: LineKeys,
     { id, leaseTime }: Pick<WireRequest, 'id' | 'leaseTime'>,
     how: 'renew' | 'fix' = 'renew',
+    overdue?: Overdue,
   ) {
     const sentAt = now();
-    const [status] = (await this.run(renew, line, id, leaseTime, how)) as Answer;
+    const [status] = (await this.run(renew, line, [id, leaseTime, how], overdue)) as Answer;
     return { renewed: status === 'RENEWED', sentAt };
   }
 
   /** @param holder names the grant, so that a repeated command cannot end the next one; undefined: the lock is free */
   forceRelease(line: LineKeys, holder = '') {
-    return this.repeat(0, () => this.run(forceRelease, line, holder), readWoken);
+    return this.repeat(0, (overdue) => this.run(forceRelease, line, [holder], overdue), readWoken);
   }
 
   /** @param most how many waiters to name */
   inspect(line: LineKeys, most: number): Promise<InspectReply> {
-    return this.repeat(0, () => this.run(inspect, line, '', most), readInspect);
+    return this.repeat(0, (overdue) => this.run(inspect, line, ['', most], overdue), readInspect);
   }
 
   /** Resolves when all that is being given back is answered, or has failed. */
@@ -122,7 +123,7 @@ export class RedissonCommands {
   /** Repeats a command until it is answered, for as long as one may take, or for `limit` ms if that is longer. */
   private repeat<T>(
     limit: number,
-    send: () => Promise<unknown>,
+    send: (overdue: Overdue) => Promise<unknown>,
     read: (answer: Answer, sent: Sent) => T,
     rule?: typeof untilGivenBack,
   ): Promise<T> {
@@ -131,12 +132,12 @@ export class RedissonCommands {
     return untilAnswered(this.client.retry, send, until, heard, rule);
   }
 
-  private run(script: Script, line: LineKeys, id: string, ...more: Words): Promise<unknown> {
-    return this.client.connection.scripts.run(script, line.keys, this.values(line, id, ...more));
+  private run(script: Script, line: LineKeys, words: Words, overdue?: Overdue): Promise<unknown> {
+    return this.client.connection.scripts.run(script, line.keys, this.values(line, words), overdue);
   }
 
   /** Deadlines in the queue use the clocks of the clients, as in Redisson, so all hosts must agree on the time. */
-  private values({ channel }: LineKeys, id: string, ...more: Words): Words {
+  private values({ channel }: LineKeys, [id = '', ...more]: Words): Words {
     return [id, Date.now(), channel, this.publish, ...more];
   }
 }

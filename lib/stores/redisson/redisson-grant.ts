@@ -3,6 +3,7 @@ import type { Grant } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import type { TimedTask, TimerEntry } from '../../core/runtime/timers.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
+import { within } from '../redis-client/server/time-limit.js';
 import type { Client } from './client.js';
 import type { WireRequest } from './commands.js';
 import type { LineKeys } from './keys.js';
@@ -76,8 +77,9 @@ export class RedissonGrant implements Grant, TimedTask {
   async fix(leaseTime: number): Promise<void> {
     this.renewed = false;
     try {
-      const { id } = this.request;
-      const { renewed, sentAt } = await this.client.commands.renew(this.lock.keys, { id, leaseTime }, 'fix');
+      const { commands, options } = this.client;
+      const fixed = commands.renew(this.lock.keys, { id: this.request.id, leaseTime }, 'fix');
+      const { renewed, sentAt } = await within(fixed, options.commandTimeout);
       if (renewed) this.lease.fix(sentAt, leaseTime - safetyMargin(leaseTime));
       else this.lease.lose(GONE);
     } catch (error) {
@@ -91,7 +93,9 @@ export class RedissonGrant implements Grant, TimedTask {
     this.renewing = true;
     this.nextRenewal = performance.now() + this.interval;
     try {
-      const { renewed, sentAt } = await client.commands.renew(this.lock.keys, request);
+      const { renewed, sentAt } = await client.commands.renew(this.lock.keys, request, 'renew', () =>
+        lease.suspect(),
+      );
       if (renewed) lease.renew(sentAt, request.leaseTime - safetyMargin(request.leaseTime));
       else lease.lose(GONE);
     } catch (error) {

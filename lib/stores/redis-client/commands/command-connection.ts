@@ -11,6 +11,8 @@ import {
   noConnection,
   nodeOfCluster,
   refusedCredentials,
+  silentServer,
+  slowGreeting,
   toCommandFailure,
   UNANSWERED_TLS,
   type CommandFailure,
@@ -33,8 +35,14 @@ export class CommandConnection implements CommandLink {
   private readySince = 0;
   private lastReply = 0;
   graceUntil = 0;
-  /** A command was not answered on this connection, which was dropped for that. */
-  private suspected = false;
+  /** Whether that grace was given since the last reply. */
+  private graced = false;
+  /** Nothing was answered on this connection, which was dropped for that. */
+  private dropped = false;
+  /** When the server accepted the connection on which it has said nothing yet. */
+  private acceptedAt: number | undefined;
+  /** How long the last connection took until its first response, ms. */
+  private greetedIn = 0;
   /** Whether the last command failed. */
   private failing = false;
 
@@ -43,7 +51,10 @@ export class CommandConnection implements CommandLink {
     /** Milliseconds within which a command must be answered. */
     private readonly timeout: number,
     /** Hears whether the server serves. */
-    readonly outages = new Outages(() => undefined),
+    readonly outages = new Outages(
+      () => undefined,
+      () => Promise.resolve(),
+    ),
   ) {
     const { client } = connection;
     this.scripts = new ScriptSender(client, timeout, {
@@ -63,6 +74,7 @@ export class CommandConnection implements CommandLink {
         this.onClosed?.();
       });
     }
+    client.on('connect', () => (this.acceptedAt = performance.now()));
     client.on('ready', () => this.onReady());
     client.on(client.isCluster ? 'node error' : 'error', (error: unknown) => this.notConnected(error));
   }
@@ -105,6 +117,7 @@ export class CommandConnection implements CommandLink {
     this.closed = true;
     this.readyOrClosed.fire();
     await closeClient(this.client, limit);
+    this.scripts.close();
   }
 
   /** Why there is no connection, as far as it is known. */
@@ -117,8 +130,25 @@ export class CommandConnection implements CommandLink {
     return this.lastError;
   }
 
+  /** The server accepts connections, and says nothing on them. */
+  get isSilent(): boolean {
+    return !this.nodes && (this.dropped || this.acceptedAt !== undefined);
+  }
+
+  /** What a request is told that has waited for `waitTime` ms without an answer. */
+  unanswered(waitTime: number): CommandFailure {
+    if (!this.ready) return this.meaningOf(new Error("Stream isn't writeable"));
+    return commandTimeout(waitTime, 'waitTime', this.slowness);
+  }
+
+  private get slowness(): string {
+    return slowGreeting(this.greetedIn, this.timeout);
+  }
+
   private notConnected(error: unknown): void {
     this.lastError = error;
+    this.acceptedAt = undefined;
+    this.dropped = false;
     // A Cluster serves without some of its nodes, and a connection that breaks may be replaced immediately.
     const failure =
       this.nodes || this.ready ? undefined : (refusedCredentials(error) ?? noConnection(this.connectError));
@@ -127,15 +157,18 @@ export class CommandConnection implements CommandLink {
 
   private onReady(): void {
     this.outages.connected();
-    this.suspected = false;
+    this.dropped = false;
     this.lastError = undefined;
     this.readySince = performance.now();
+    if (this.acceptedAt !== undefined) this.greetedIn = this.readySince - this.acceptedAt;
+    this.acceptedAt = undefined;
     this.readyOrClosed.fire();
     this.onConnected?.();
   }
 
   private replied(): void {
     this.lastReply = performance.now();
+    this.graced = false;
     this.backOff.since = undefined;
     this.outages.served();
     if (!this.failing) return;
@@ -150,22 +183,24 @@ export class CommandConnection implements CommandLink {
     if (this.client.status === 'end' && !this.closed) return clientEnded(this.connectError, failure.effect);
     if (failure.failure !== 'unreachable' || failure.effect !== 'none') return failure;
     // Why it was not sent, if known. Network errors count only while there is no connection: single Cluster nodes may fail.
-    const network = this.ready ? undefined : noConnection(this.connectError);
-    return refusedCredentials(this.connectError) ?? network ?? failure;
+    const refused = refusedCredentials(this.connectError);
+    if (refused || this.ready) return refused ?? failure;
+    return noConnection(this.connectError) ?? (this.isSilent ? silentServer(this.slowness) : failure);
   }
 
   /**
-   * A command that was sent at `since` (monotonic ms) was not answered. Probes the Cluster nodes; drops another connection if no later script
-   * was answered either.
+   * A command that was sent at `since` (monotonic ms) is not answered yet. Probes the Cluster nodes; drops another connection if it has been
+   * silent for as long as a command may take.
    */
   overdue(since: number): CommandFailure {
-    const failure = commandTimeout(this.timeout);
+    const failure = commandTimeout(this.timeout, undefined, this.slowness);
     this.forgiveIdle(since, failure);
     this.noted(failure);
     if (this.closed) return failure;
     void this.nodes?.probe(this.timeout / 2);
-    if (this.nodes || this.suspected || this.lastReply >= since || !this.ready) return failure;
-    this.suspected = true;
+    const isSilent = performance.now() - this.lastReply >= this.timeout;
+    if (this.nodes || this.dropped || !isSilent || !this.ready) return failure;
+    this.dropped = true;
     this.reconnect();
     return failure;
   }
@@ -175,8 +210,8 @@ export class CommandConnection implements CommandLink {
    * that is no outage yet, and commands get the time for a repetition on a new connection.
    */
   private forgiveIdle(since: number, failure: CommandFailure): void {
-    const wasIdle = since - this.lastReply > this.timeout && this.lastReply > this.graceUntil;
-    if (!wasIdle || this.closed) return;
+    if (this.graced || since - this.lastReply <= this.timeout || this.closed) return;
+    this.graced = true;
     this.graceUntil = performance.now() + this.timeout;
     after(this.timeout, () => {
       if (this.lastReply < since && !this.closed) this.outages.failed(failure);

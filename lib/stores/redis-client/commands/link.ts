@@ -1,10 +1,11 @@
+import type { CommandFailure } from '../server/server-failure.js';
 import type { ScriptRunner } from './script.js';
 
 /** The ways to send a script. */
 interface Scripts extends ScriptRunner {
   /** As `run`, once: rejects with `UnknownScript` if the server does not have the script. */
   readonly runOnce: ScriptRunner['run'];
-  /** As `runOnce`, without a deadline. */
+  /** As `runOnce`, and tells nobody of its outcome. */
   readonly runNow: ScriptRunner['run'];
 }
 
@@ -19,6 +20,8 @@ export interface CommandLink {
   readonly isCluster: boolean;
   /** Until then (monotonic ms) commands are repeated even if their time is up: the connection was idle, and then dead. */
   readonly graceUntil: number;
+  /** What a request is told that has waited for `waitTime` ms without an answer. */
+  unanswered(waitTime: number): CommandFailure;
   /** Called after each connect; on Redis Cluster after that of each node, and when other nodes may serve some slots. */
   onConnected: (() => void) | undefined;
   /** Called after each loss of a connection. */

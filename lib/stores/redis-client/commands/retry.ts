@@ -1,4 +1,5 @@
 import type { CommandLink } from './link.js';
+import type { Overdue } from './script.js';
 import { toCommandFailure, type CommandFailure } from '../server/server-failure.js';
 import { Signal } from '../server/time-limit.js';
 
@@ -21,17 +22,29 @@ export class Retry {
 
   constructor(private readonly connection: Pick<CommandLink, 'ready' | 'whenReady' | 'graceUntil'>) {}
 
+  /** Whether the time until `deadline` (monotonic) is up, and the grace of the connection as well. */
+  isOver(deadline: number): boolean {
+    return performance.now() >= Math.max(deadline, this.connection.graceUntil);
+  }
+
   /**
-   * Repeats an idempotent command until it is answered or `deadline` (monotonic) and the grace of its connection have passed. While there is
-   * no connection it waits for one.
+   * Sends an idempotent command until it is answered, or `deadline` (monotonic) and the grace of its connection have passed. It is sent again
+   * only when its connection has broken, or the server has rejected it. While there is no connection it waits for one.
    *
    * @throws CommandFailure the last one, or the first that repeating cannot mend; its effect is unknown if that of any copy is unknown
    */
-  until<T>(command: () => Promise<T>, deadline: number): Promise<T> {
-    return command().catch((error: unknown) => this.after(error, command, deadline));
+  until<T>(command: (overdue: Overdue) => Promise<T>, deadline: number, rule = whileItMayServe): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const overdue = (failure: CommandFailure): void => {
+        if (this.isOver(deadline)) reject(failure);
+      };
+      const send = (): Promise<T> => command(overdue);
+      const answered = send().catch((error: unknown) => this.after(error, send, deadline, rule));
+      answered.then(resolve, reject);
+    });
   }
 
-  /** As `until`, after a first attempt that failed with `error`. */
+  /** As `until`, after a first attempt that failed with `error`; the copy that is under way at the deadline is awaited. */
   async after<T>(
     error: unknown,
     command: () => Promise<T>,
@@ -45,7 +58,7 @@ export class Retry {
       if (!rule(failure) || left <= 0) throw failure;
       if (this.connection.ready) await this.closing.within(Math.min(pause, left));
       else await this.connection.whenReady(left);
-      if (performance.now() >= until || this.closed) throw failure;
+      if (this.isOver(deadline) || this.closed) throw failure;
       try {
         return await command();
       } catch (next) {

@@ -1,5 +1,6 @@
 import { now, type Instant } from '../../../core/port/lease.js';
 import type { Retry, RetryRule } from './retry.js';
+import type { Overdue } from './script.js';
 
 /** How a command was sent that was answered. */
 export interface Sent {
@@ -10,26 +11,24 @@ export interface Sent {
 }
 
 /**
- * Sends a command, and repeats it until it is answered or `until` (monotonic ms) has passed.
+ * Sends a command until it is answered or `until` (monotonic ms) has passed, as `Retry.until` does.
  *
  * @param send sends one copy; the command must be idempotent
  * @param read makes the result from the reply
  * @throws CommandFailure if the server does not respond in time, or repeating cannot mend the failure
  */
-export function untilAnswered<T>(
+export async function untilAnswered<T>(
   retry: Retry,
-  send: () => Promise<unknown>,
+  send: (overdue: Overdue) => Promise<unknown>,
   until: number,
   read: (answer: unknown, sent: Sent) => T,
   rule?: RetryRule,
 ): Promise<T> {
-  const sent = { sentAt: now(), copies: 1 };
-  const again = (): Promise<unknown> => {
+  const sent = { sentAt: now(), copies: 0 };
+  const copy = (overdue: Overdue): Promise<unknown> => {
     sent.sentAt = now();
     sent.copies += 1;
-    return send();
+    return send(overdue);
   };
-  // Not async, and one `then`: each promise of the way of a free lock is paid for by every request.
-  const answered = (answer: unknown): T => read(answer, sent);
-  return send().then(answered, (error: unknown) => retry.after(error, again, until, rule).then(answered));
+  return read(await retry.until(copy, until, rule), sent);
 }

@@ -1,7 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
 import { LinkedList, type Linked } from '../../../core/runtime/linked-list.js';
-import type { Script, ScriptRunner } from './script.js';
+import type { CommandFailure } from '../server/server-failure.js';
 import { after } from '../server/time-limit.js';
+import type { Overdue, Script, ScriptRunner } from './script.js';
 
 /** The server does not know the script, so it did not run. The next time it is sent as text. */
 export class UnknownScript extends Error {}
@@ -11,8 +12,8 @@ interface Outcomes {
   replied(): void;
   /** @returns the error for the caller, made from the `error` of ioredis */
   failed(error: unknown): Error;
-  /** As `failed`, for a script that was sent at `since` (monotonic ms) and is not answered yet. It may still run. */
-  overdue(since: number): Error;
+  /** A script that was sent at `since` (monotonic ms) is not answered. Called again each time that the limit has passed once more. */
+  overdue(since: number): CommandFailure;
 }
 
 /**
@@ -20,9 +21,12 @@ interface Outcomes {
  *
  * Commands are not queued for later, and a command whose outcome is unknown is not repeated here: only the caller knows whether it is
  * idempotent, and whether what it said is still true when it has to be said again.
+ *
+ * A script that is late is not given up: the server answers in order, so its answer comes, or its connection breaks. Whoever repeated it before
+ * that would load a server that is slow already.
  */
 export class ScriptSender implements ScriptRunner {
-  /** The commands that were sent and not answered. All have the same time limit, so one timer serves all. */
+  /** The commands that were sent and not answered, by when they are due. All have the same time limit, so one timer serves all. */
   private readonly pending = new LinkedList<SentScript>();
   private timer: NodeJS.Timeout | undefined;
   /** Scripts (digests) that are sent as text the next time. */
@@ -40,12 +44,17 @@ export class ScriptSender implements ScriptRunner {
   /**
    * Sends a script, as often as the server does not know it.
    *
-   * @throws the error from `outcomes`, even if there is no reply within the limit; the script may still run then
+   * @throws the error from `outcomes`
    */
-  async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+  async run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    overdue?: Overdue,
+  ): Promise<unknown> {
     for (;;) {
       try {
-        return await this.runOnce(script, keys, args);
+        return await this.runOnce(script, keys, args, overdue);
       } catch (error) {
         if (!(error instanceof UnknownScript)) throw error;
       }
@@ -57,9 +66,14 @@ export class ScriptSender implements ScriptRunner {
    *
    * @throws UnknownScript if the server does not know it: it did not run; or as `run`
    */
-  runOnce(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+  runOnce(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    overdue?: Overdue,
+  ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const call = new SentScript(resolve, reject);
+      const call = new SentScript(this.limit, reject, overdue);
       this.pending.add(call);
       this.send(script, keys, args).then(
         (reply) => {
@@ -68,9 +82,8 @@ export class ScriptSender implements ScriptRunner {
           resolve(reply);
         },
         (error: unknown) => {
-          this.pending.delete(call);
-          if (this.isUnknown(script, error) && !call.overdue) reject(new UnknownScript());
-          else reject(this.outcomes.failed(error));
+          if (!this.pending.delete(call)) return; // closed
+          reject(this.isUnknown(script, error) ? new UnknownScript() : this.outcomes.failed(error));
         },
       );
       if (!this.timer) this.arm(this.limit);
@@ -78,7 +91,7 @@ export class ScriptSender implements ScriptRunner {
   }
 
   /**
-   * Sends a script once, without a deadline.
+   * Sends a script once, and tells nobody of its outcome.
    *
    * @throws UnknownScript, or what ioredis rejects with
    */
@@ -91,6 +104,15 @@ export class ScriptSender implements ScriptRunner {
       return await this.send(script, keys, args);
     } catch (error) {
       throw this.isUnknown(script, error) ? new UnknownScript() : error;
+    }
+  }
+
+  /** The client has ended: what is not answered will not be. ioredis does not say so of commands that it has queued. */
+  close(): void {
+    clearTimeout(this.timer);
+    for (let call = this.pending.first; call; call = this.pending.first) {
+      this.pending.delete(call);
+      call.reject(this.outcomes.failed(new Error('Connection is closed.')));
     }
   }
 
@@ -128,11 +150,13 @@ export class ScriptSender implements ScriptRunner {
   private look(): void {
     this.timer = undefined;
     for (let oldest = this.pending.first; oldest; oldest = this.pending.first) {
-      const left = oldest.since + this.limit - performance.now();
+      const left = oldest.due - performance.now();
       if (left > 0) return this.arm(left);
       this.pending.delete(oldest);
-      oldest.overdue = true;
-      oldest.reject(this.outcomes.overdue(oldest.since));
+      oldest.due = performance.now() + this.limit;
+      this.pending.add(oldest);
+      const failure = this.outcomes.overdue(oldest.since);
+      oldest.overdue?.(failure);
     }
   }
 }
@@ -143,11 +167,14 @@ class SentScript implements Linked<SentScript> {
   next: SentScript | undefined;
   /** When it was sent (monotonic ms). */
   readonly since = performance.now();
-  /** Whether its time limit has passed, so that its caller no longer waits. */
-  overdue = false;
+  /** When it will have been unanswered for the limit, or once more for as long. */
+  due: number;
 
   constructor(
-    readonly resolve: (reply: unknown) => void,
+    limit: number,
     readonly reject: (error: unknown) => void,
-  ) {}
+    readonly overdue: Overdue | undefined,
+  ) {
+    this.due = this.since + limit;
+  }
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { CommandFailure } from '../server/server-failure.js';
 
 /** A Lua script as it is sent: by its text, or by the digest of a text that the server has. */
 export interface Script {
@@ -7,9 +8,18 @@ export interface Script {
   readonly sha1: string;
 }
 
+/** Called each time that a command has not been answered within `commandTimeout`. Its answer may still come, on the same connection. */
+export type Overdue = (failure: CommandFailure) => void;
+
 /** Runs scripts. */
 export interface ScriptRunner {
-  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
+  /** Resolves with the answer, however late; rejects if the server rejects the script, or the connection breaks first. */
+  run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    overdue?: Overdue,
+  ): Promise<unknown>;
 }
 
 /** Joins the parts of a script, some of which several scripts share. `tools/embed-lua.mjs` writes the arguments. */

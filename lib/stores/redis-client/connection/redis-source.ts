@@ -130,9 +130,8 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
     // The lock subscribes again itself. If an attempt of ioredis were rejected, its unhandled rejection would end the process. And it
     // listens to the sentinels itself (`SentinelWatch`).
     if (!client.isCluster) Object.assign(client.options, { autoResubscribe: false, failoverDetector: false });
-    // ioredis would repeat an unanswered WAIT on the next connection. There it proves nothing, and if replicas are missing, it blocks the
-    // connection until that one is given up as well.
-    if (role === 'replication') Object.assign(client.options, { maxRetriesPerRequest: 0 });
+    // ioredis would repeat what is not answered on the next connection, whether it is still to be said or not. There a WAIT proves nothing.
+    if (!client.isCluster) Object.assign(client.options, { maxRetriesPerRequest: 0 });
     return client;
   }
   throw new LockConfigurationError(

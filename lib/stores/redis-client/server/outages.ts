@@ -1,31 +1,28 @@
-import { sentenceOf, type StoreFailure } from '../../../core/errors/errors.js';
+import { sentenceOf } from '../../../core/errors/errors.js';
 import { withPage } from '../../../core/errors/pages.js';
 import { duration } from '../../../core/errors/text.js';
 import type { CommandFailure } from './server-failure.js';
+import { after } from './time-limit.js';
 
 /** At most one line about a failure in this time (ms), however often the server comes and goes. */
 const PERIOD = 10_000;
-/**
- * A connection that breaks is no outage if another one serves within this time (ms); and a reply ends an outage if nothing has failed for as
- * long, since a server that is slow or full serves some commands.
- */
+/** A connection that breaks is no outage if another one serves within this time (ms); and an outage ends when nothing has failed for as long. */
 const QUIET = 500;
-
-/** Failures of the connection: a new one ends them. */
-const OF_CONNECTION: ReadonlySet<StoreFailure> = new Set(['unreachable', 'loading', 'wrong-credentials']);
 
 /** A time during which the server does not serve locks. Times are those of the monotonic clock. */
 interface Outage {
   readonly from: number;
   failedAt: number;
-  failure: StoreFailure;
-  /** When a command was served after the last that failed. */
+  /** When there was a first sign, after the last failure, that it serves. */
   servedAt: number | undefined;
-  /** Whether the log has a line about it. */
-  told: boolean;
+  /** What the log says when it has ended; undefined: it has no line about it. */
+  told: 'again' | 'now' | undefined;
 }
 
-/** Tells the operator when the server stops serving locks and why, that this goes on, and when it serves them again. */
+/**
+ * Tells the operator when the server stops serving locks and why, that this goes on, and when it serves them again: when a lock could be taken,
+ * for a server that connects or answers need not serve locks, as a read-only replica.
+ */
 export class Outages {
   private present: Outage | undefined;
   private last = { from: -Infinity, to: -Infinity };
@@ -34,8 +31,13 @@ export class Outages {
   private brokenAt: number | undefined;
   /** Until then, the check at startup warns. */
   private started = false;
+  private isTrying = false;
 
-  constructor(private readonly warn: (message: string) => void) {}
+  /** @param tryLock takes a lock that nothing else uses, and gives it back; its failure is reported as that of any command */
+  constructor(
+    private readonly warn: (message: string) => void,
+    private readonly tryLock: () => Promise<unknown>,
+  ) {}
 
   /** Milliseconds since `moment` in which the server did not serve locks, by the present outage or the last one. */
   lastedSince(moment: number): number {
@@ -43,20 +45,17 @@ export class Outages {
     return Math.max(0, to - Math.max(from, moment));
   }
 
-  /** The check at startup has ended, with its warnings. */
-  start(connected: boolean): void {
+  /**
+   * The check at startup has ended.
+   *
+   * @param warned whether it has told that the server did not respond
+   */
+  start(warned: boolean): void {
     this.started = true;
-    if (connected) this.present = undefined;
-    else {
-      this.toldAt = performance.now();
-      this.present = {
-        from: this.toldAt,
-        failedAt: this.toldAt,
-        failure: 'unreachable',
-        servedAt: undefined,
-        told: true,
-      };
-    }
+    this.present = undefined;
+    if (!warned) return;
+    const time = (this.toldAt = performance.now());
+    this.present = { from: time, failedAt: time, servedAt: undefined, told: 'now' };
   }
 
   /** The connection broke. */
@@ -66,8 +65,7 @@ export class Outages {
 
   /** There is a connection to the server. */
   connected(): void {
-    this.brokenAt = undefined;
-    if (this.present && OF_CONNECTION.has(this.present.failure)) this.end(performance.now());
+    this.served();
   }
 
   /** An attempt to connect failed. */
@@ -84,14 +82,27 @@ export class Outages {
     this.note(failure);
   }
 
-  /** A command was served. */
+  /** A command was answered. */
   served(): void {
     const { present } = this;
     this.brokenAt = undefined;
     if (!present) return;
     const time = performance.now();
     present.servedAt ??= time;
-    if (time - present.failedAt >= QUIET) this.end(present.servedAt);
+    if (this.isTrying) return;
+    this.isTrying = true;
+    after(Math.max(0, present.failedAt + QUIET - time), () => void this.endIfServing()).unref();
+  }
+
+  private async endIfServing(): Promise<void> {
+    const { present } = this;
+    const isServing = await this.tryLock().then(
+      () => true,
+      () => false,
+    );
+    this.isTrying = false;
+    // A failure since then has begun it anew.
+    if (isServing && present === this.present) this.end();
   }
 
   private note({ failure, error }: CommandFailure): void {
@@ -99,8 +110,8 @@ export class Outages {
     if (failure === undefined || failure === 'foreign-type' || !this.started) return;
     const time = performance.now();
     const from = this.present?.from ?? this.brokenAt ?? time;
-    const told = this.present?.told ?? false;
-    const outage = (this.present = { from, failedAt: time, failure, servedAt: undefined, told });
+    const told = this.present?.told;
+    const outage: Outage = (this.present = { from, failedAt: time, servedAt: undefined, told });
     if (time - this.toldAt < PERIOD) return;
     this.toldAt = time;
     const why = sentenceOf(error).replace(/^Redis could not serve the lock: /, '');
@@ -110,14 +121,14 @@ export class Outages {
         : `Redis stopped serving locks: ${why} New calls fail with STORE_UNAVAILABLE, queued calls keep waiting, and holders keep their ` +
             'locks until their leases expire. This process keeps trying.',
     );
-    outage.told = true;
+    outage.told ??= 'again';
   }
 
-  private end(to: number): void {
-    const { from, told } = this.present!;
+  private end(): void {
+    const { from, told, servedAt: to = performance.now() } = this.present!;
     this.present = undefined;
     this.last = { from, to };
-    if (told) this.tell(`Redis serves locks again, after ${duration(to - from)}.`);
+    if (told) this.tell(`Redis serves locks ${told}, after ${duration(to - from)}.`);
   }
 
   private tell(sentence: string): void {

@@ -3,6 +3,7 @@ import {
   LockStoreUnavailableError,
   type StoreFailure,
 } from '../../../core/errors/errors.js';
+import { duration } from '../../../core/errors/text.js';
 
 /** Whether a command that failed may have taken effect. Decides between asking again freely and cleaning up. */
 export type Effect = 'none' | 'unknown';
@@ -217,9 +218,27 @@ export const UNANSWERED_TLS = Object.assign(new Error(`the server does not respo
   code: 'ETIMEDOUT',
 });
 
-/** No response within the command deadline; the command may still run. */
-export function commandTimeout(deadline: number): CommandFailure {
-  const reason = `Redis did not respond within ${deadline} ms (commandTimeout).`;
+/** The failure of a connection that the server has accepted, and on which it says nothing. */
+export function silentServer(slow: string): CommandFailure {
+  const why = `it accepts connections but does not respond; it may be stopped, overloaded, or loading its data${slow}`;
+  return unavailable('timeout', 'none', 'time', why, undefined);
+}
+
+/** Of a connection whose first response took `ms`, if that is longer than a command may take. */
+export function slowGreeting(ms: number, deadline: number): string {
+  return ms < deadline
+    ? ''
+    : `; the last connection took ${duration(ms)} until its first response: if that is usual, raise commandTimeout`;
+}
+
+/**
+ * No response within the deadline; the command may still run.
+ *
+ * @param option the one that sets the deadline
+ * @param more what else is known of the connection
+ */
+export function commandTimeout(deadline: number, option = 'commandTimeout', more = ''): CommandFailure {
+  const reason = `Redis did not respond within ${Math.round(deadline)} ms (${option})${more}.`;
   const text = `${reason} The lock was not taken. Check the connection to Redis and its load.`;
   const error = new LockStoreUnavailableError('timeout', text, undefined, reason);
   return new CommandFailure('unknown', 'time', error, reason);

@@ -37,6 +37,8 @@ const CLOCK_TOLERANCE = 2_000;
 /**
  * Calls `onWarning` if the server does not respond, otherwise with what an operator should know before the first lock is taken. To be called at
  * start, after the connections have had time to be made. Takes `limit` ms at most, and never rejects. No sentence has credentials.
+ *
+ * @returns whether the server did not respond
  */
 export async function reportOnServer(
   connection: CommandConnection,
@@ -44,8 +46,11 @@ export async function reportOnServer(
   required: RequiredCommands,
   limit: number,
   onWarning: (message: string) => void,
-): Promise<void> {
-  if (!connection.ready) return onWarning(aboutSilence(connection, limit));
+): Promise<boolean> {
+  if (!connection.ready) {
+    onWarning(aboutSilence(connection, limit));
+    return true;
+  }
   const missing = new Set<string>();
   if (subscriber.refused) missing.add(`+subscribe or &${required.channels}`);
   const { client } = connection;
@@ -55,20 +60,23 @@ export async function reportOnServer(
     tryRights(connection, required, missing),
   ]);
   const [found] = (await atMost(looked, limit)) ?? [];
-  if (!found) return;
+  if (!found) return false;
   for (const warning of new Set([...aboutRights(missing, required), ...found.flat()])) onWarning(warning);
+  return false;
 }
 
-function aboutSilence({ connectError, client }: CommandConnection, limit: number): string {
-  const waiting = 'it accepts connections: it is loading its data, or is stopped';
+function aboutSilence({ connectError, isSilent }: CommandConnection, limit: number): string {
+  const silent = `Redis did not respond within ${limit} ms`;
   const [what, advice, trouble] = refusedCredentials(connectError)
     ? // Between two attempts that are rejected, the client connects, too: no reason to say that the server is loading.
       ['Redis rejects the credentials of the client (NOAUTH, WRONGPASS)', 'Check user name and password']
-    : [
-        `Redis did not respond within ${limit} ms`,
-        'Check the address and the network',
-        client.status === 'connect' ? waiting : networkTrouble(connectError),
-      ];
+    : isSilent
+      ? [
+          silent,
+          'Check whether Redis runs; if it is far away, raise commandTimeout',
+          'it accepts connections: it is loading its data, is stopped, or its round trip is too long for commandTimeout',
+        ]
+      : [silent, 'Check the address and the network', networkTrouble(connectError)];
   return (
     `${what}${trouble ? ` (${trouble})` : ''}. The application will start, but lock requests fail with STORE_UNAVAILABLE until ` +
     `Redis is reachable. ${advice}.`

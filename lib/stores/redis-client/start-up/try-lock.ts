@@ -1,4 +1,4 @@
-import { script, type ScriptRunner } from '../commands/script.js';
+import { script, type Overdue, type ScriptRunner } from '../commands/script.js';
 import { tryLock as tryLockScript } from '../scripts/scripts.generated.js';
 import type { RequiredCommands } from './start-up-check.js';
 
@@ -9,6 +9,10 @@ const TRY_LOCK = script(...tryLockScript);
  *
  * @throws what a request for a free lock would fail with
  */
-export function tryLock(runner: ScriptRunner, { key, commands }: RequiredCommands): Promise<unknown> {
-  return runner.run(TRY_LOCK, [key], commands);
+export function tryLock(
+  runner: ScriptRunner,
+  { key, commands }: RequiredCommands,
+  overdue?: Overdue,
+): Promise<unknown> {
+  return runner.run(TRY_LOCK, [key], commands, overdue);
 }
