@@ -143,6 +143,11 @@ async function callsGiveUp(): Promise<void> {
   );
   await crash(other);
 
+  const busy = await start();
+  const calls = Array.from({ length: 30 }, () => busy.withLock(KEY, () => pause(30), { label: LABEL }));
+  await prints(/Gave up .*handed on meanwhile/, () => giveUp(busy, { waitTime: 500 }));
+  await Promise.all(calls);
+
   const self = await start();
   const lock = await self.acquire(KEY, { label: LABEL });
   await prints(/This process already holds it/, () => giveUp(self));

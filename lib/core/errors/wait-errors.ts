@@ -43,7 +43,7 @@ export class LockTimeoutError extends FairLockError {
         waitTime === 0
           ? `The lock ${quote(key)} is busy${describeBlocker(blockedBy)}.`
           : `Gave up waiting for the lock ${quote(key)} after ${duration(waitTime)}${describeBlocker(blockedBy)}. ` +
-            `The call has left the queue. ${adviseOn(blockedBy)}`,
+            `The call has left the queue. ${adviseOn(waitTime, blockedBy)}`,
       page: 'troubleshooting#calls-give-up-423',
       status: 423,
       retryAfter: Math.max(1, Math.ceil((blockedBy.keptFor ?? 0) / 1_000)),
@@ -127,7 +127,10 @@ function describeHolder({ holder, heldFor, keptFor, used, limit }: LockTimeoutEr
   return `${taken}, ${taken ? 'the longest' : 'held'} by ${printable(holder)}${since}`;
 }
 
-function adviseOn({ heldHereFor, keptFor, leaseLeft, awayFor }: LockTimeoutError['blockedBy']): string {
+function adviseOn(
+  waitTime: number,
+  { heldFor = Infinity, heldHereFor, keptFor, leaseLeft, awayFor }: LockTimeoutError['blockedBy'],
+): string {
   if (keptFor !== undefined) return 'Raise waitTime, or lower holdAtLeast.';
   if (awayFor !== undefined)
     return `Redis did not serve locks for ${duration(awayFor)} of that time, and nobody got the lock meanwhile.`;
@@ -136,6 +139,9 @@ function adviseOn({ heldHereFor, keptFor, leaseLeft, awayFor }: LockTimeoutError
       `The process of the holder is gone (crashed, or stopped without app.enableShutdownHooks()); its lease ends in ${duration(leaseLeft)}. ` +
       'If each deployment does that, enable the hooks; else raise waitTime, or lower watchdogTimeout.'
     );
+  // Whoever holds it came while the call waited, and has not blocked it for most of that time.
+  if (heldFor < waitTime / 2)
+    return 'The lock was handed on meanwhile: more calls ask for it than it can serve. Use finer keys, do less under the lock, or set maxQueue.';
   if (heldHereFor === undefined) return 'The holder may be slow, stuck or dead.';
   return (
     `This process already holds it (for ${duration(heldHereFor)}), so the caller may be waiting for itself. That happens after acquire(), or ` +

@@ -4,8 +4,11 @@ import type { Overdue, Script } from '../redis-client/commands/script.js';
 import { UnknownScript } from '../redis-client/commands/script-sender.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
 
-/** The most locks that one command is for: few enough to block Redis for a fraction of a millisecond only. */
+/** The most locks that one command is for, and the most words: few enough to block Redis for a fraction of a millisecond only. */
 const MOST_LOCKS = 32;
+const MOST_WORDS = 400;
+/** The fewest that are worth a command of their own. */
+const FEWEST_LOCKS = 4;
 
 type Word = string | number;
 
@@ -67,7 +70,9 @@ export class Together {
     if (!script || calls.length === 0) return;
     this.calls = [];
     this.hashes.clear();
-    this.run(script, calls);
+    // Two commands rather than one: while this client reads the first answer, Redis works on the second command.
+    const most = calls.length === MOST_LOCKS ? MOST_LOCKS : Math.max(Math.ceil(calls.length / 2), FEWEST_LOCKS);
+    for (let i = 0; i < calls.length; i += most) this.run(script, calls.slice(i, i + most));
   };
 
   private run(script: Script, calls: readonly ScriptCall[]): void {
@@ -81,6 +86,10 @@ export class Together {
         continue;
       }
       let command = commands.get(words.length);
+      if (command && command.words.length + words.length > MOST_WORDS) {
+        this.runOne(script, command);
+        command = undefined;
+      }
       if (!command) commands.set(words.length, (command = { sentAt, calls: [], keys: [], words: [] }));
       command.calls.push(call);
       command.keys.push(...call.keys);

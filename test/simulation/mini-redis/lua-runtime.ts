@@ -10,6 +10,7 @@ export type ScriptCall = (name: string, args: string[]) => Reply;
 /** What fengari has and the Lua of Redis lacks, or has under another name. */
 const PRELUDE = `
 unpack = table.unpack
+redis.error_reply = function(text) return { err = text } end
 table.unpack, table.pack, table.move, string.pack, string.unpack, math.type, math.tointeger = nil
 utf8, os, io, coroutine, require, package, load, loadfile, dofile, debug, print = nil
 setmetatable(_G, {

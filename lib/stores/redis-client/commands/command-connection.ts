@@ -135,9 +135,12 @@ export class CommandConnection implements CommandLink {
     return !this.nodes && (this.dropped || this.acceptedAt !== undefined);
   }
 
-  /** What a request is told that has waited for `waitTime` ms without an answer. */
+  notSent(): CommandFailure {
+    return this.meaningOf(new Error("Stream isn't writeable"));
+  }
+
   unanswered(waitTime: number): CommandFailure {
-    if (!this.ready) return this.meaningOf(new Error("Stream isn't writeable"));
+    if (!this.ready) return this.notSent();
     return commandTimeout(waitTime, 'waitTime', this.slowness);
   }
 

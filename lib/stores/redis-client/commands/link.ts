@@ -20,6 +20,8 @@ export interface CommandLink {
   readonly isCluster: boolean;
   /** Until then (monotonic ms) commands are repeated even if their time is up: the connection was idle, and then dead. */
   readonly graceUntil: number;
+  /** Why a command cannot be sent now: the failure that it would have. */
+  notSent(): CommandFailure;
   /** What a request is told that has waited for `waitTime` ms without an answer. */
   unanswered(waitTime: number): CommandFailure;
   /** Called after each connect; on Redis Cluster after that of each node, and when other nodes may serve some slots. */

@@ -20,7 +20,9 @@ export class Retry {
   private readonly closing = new Signal();
   private closed = false;
 
-  constructor(private readonly connection: Pick<CommandLink, 'ready' | 'whenReady' | 'graceUntil'>) {}
+  constructor(
+    private readonly connection: Pick<CommandLink, 'ready' | 'whenReady' | 'graceUntil' | 'notSent'>,
+  ) {}
 
   /** Whether the time until `deadline` (monotonic) is up, and the grace of the connection as well. */
   isOver(deadline: number): boolean {
@@ -56,9 +58,14 @@ export class Retry {
       const until = Math.max(deadline, this.connection.graceUntil);
       const left = until - performance.now();
       if (!rule(failure) || left <= 0) throw failure;
-      if (this.connection.ready) await this.closing.within(Math.min(pause, left));
+      const { ready } = this.connection;
+      if (ready) await this.closing.within(Math.min(pause, left));
       else await this.connection.whenReady(left);
-      if (this.isOver(deadline) || this.closed) throw failure;
+      if (this.isOver(deadline) || this.closed) {
+        // By now it may be known why there is no connection.
+        const last = ready ? failure : this.connection.notSent();
+        throw failure.effect === 'unknown' ? last.afterUnknown() : last;
+      }
       try {
         return await command();
       } catch (next) {

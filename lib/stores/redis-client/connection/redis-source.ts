@@ -130,8 +130,9 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
     // The lock subscribes again itself. If an attempt of ioredis were rejected, its unhandled rejection would end the process. And it
     // listens to the sentinels itself (`SentinelWatch`).
     if (!client.isCluster) Object.assign(client.options, { autoResubscribe: false, failoverDetector: false });
-    // ioredis would repeat what is not answered on the next connection, whether it is still to be said or not. There a WAIT proves nothing.
-    if (!client.isCluster) Object.assign(client.options, { maxRetriesPerRequest: 0 });
+    // ioredis would send on the next connection what was not answered or could not be sent, whether it is still to be said or not; there a
+    // WAIT proves nothing.
+    if (!client.isCluster) Object.assign(client.options, { maxRetriesPerRequest: 0, enableOfflineQueue: false });
     return client;
   }
   throw new LockConfigurationError(

@@ -71,6 +71,15 @@ test('a timeout says how long the wait was, and names the holder for operators',
 });
 
 test.each([
+  [{ heldFor: 6 }, 'The lock was handed on meanwhile: more calls ask for it than it can serve. '],
+  [{ heldFor: 4_000 }, 'The holder may be slow, stuck or dead.'],
+  [{ heldFor: 6, awayFor: 3_000 }, 'Redis did not serve locks for 3 s of that time'],
+  [{ heldFor: 6, leaseLeft: 900 }, 'The process of the holder is gone; '],
+])('a timeout says what a caller can do about it, by what is known of the holder: %j', (blockedBy, advice) => {
+  expect(new LockTimeoutError(KEY, 5_000, { holder: HOLDER, ...blockedBy }).details).toContain(advice);
+});
+
+test.each([
   [
     { used: 3, limit: 3, holder: HOLDER, heldFor: 2_000 },
     `: 3 of 3 permits are taken, the longest by ${HOLDER} for 2 s.`,
