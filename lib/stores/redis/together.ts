@@ -71,7 +71,8 @@ export class Together {
     this.calls = [];
     this.hashes.clear();
     // Two commands rather than one: while this client reads the first answer, Redis works on the second command.
-    const most = calls.length === MOST_LOCKS ? MOST_LOCKS : Math.max(Math.ceil(calls.length / 2), FEWEST_LOCKS);
+    const most =
+      calls.length === MOST_LOCKS ? MOST_LOCKS : Math.max(Math.ceil(calls.length / 2), FEWEST_LOCKS);
     for (let i = 0; i < calls.length; i += most) this.run(script, calls.slice(i, i + most));
   };
 

@@ -58,9 +58,16 @@ export class RedissonCommands {
     private readonly publish: Publish,
   ) {}
 
-  acquire(line: LineKeys, { id, wait, leaseTime, tries, maxQueue }: WireRequest): Promise<AcquireReply> {
+  /** @param isPlaced it has a place in the queue, so it does not fail while its answer can still come */
+  acquire(
+    line: LineKeys,
+    { id, wait, leaseTime, tries, maxQueue }: WireRequest,
+    isPlaced = false,
+  ): Promise<AcquireReply> {
     const how = [wait, leaseTime, tries ? 'try' : 'wait', maxQueue === Infinity ? -1 : maxQueue];
-    return this.repeat(0, (overdue) => this.run(acquire, line, [id, ...how], overdue), readAcquire);
+    const send = (overdue: Overdue): Promise<unknown> =>
+      this.run(acquire, line, [id, ...how], isPlaced ? undefined : overdue);
+    return this.repeat(0, send, readAcquire);
   }
 
   /**

@@ -98,7 +98,7 @@ export class RedissonLock {
     request.asksAgain = request.asks;
     if (request.asks) return;
     request.asks = true;
-    this.client.commands.acquire(this.keys, request).then(
+    this.client.commands.acquire(this.keys, request, request.state.is === 'waiting').then(
       (reply) => this.answered(request, reply, reply.repeated),
       (error: unknown) => {
         const failure = toCommandFailure(error);

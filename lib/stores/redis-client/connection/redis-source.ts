@@ -132,7 +132,8 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
     if (!client.isCluster) Object.assign(client.options, { autoResubscribe: false, failoverDetector: false });
     // ioredis would send on the next connection what was not answered or could not be sent, whether it is still to be said or not; there a
     // WAIT proves nothing.
-    if (!client.isCluster) Object.assign(client.options, { maxRetriesPerRequest: 0, enableOfflineQueue: false });
+    if (!client.isCluster)
+      Object.assign(client.options, { maxRetriesPerRequest: 0, enableOfflineQueue: false });
     return client;
   }
   throw new LockConfigurationError(

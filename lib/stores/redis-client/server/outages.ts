@@ -63,8 +63,9 @@ export class Outages {
     this.brokenAt ??= performance.now();
   }
 
-  /** There is a connection to the server. */
+  /** There is a connection to the server: what has failed before says nothing of it. */
   connected(): void {
+    if (this.present) this.present.failedAt = -Infinity;
     this.served();
   }
 

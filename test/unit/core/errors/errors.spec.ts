@@ -75,9 +75,12 @@ test.each([
   [{ heldFor: 4_000 }, 'The holder may be slow, stuck or dead.'],
   [{ heldFor: 6, awayFor: 3_000 }, 'Redis did not serve locks for 3 s of that time'],
   [{ heldFor: 6, leaseLeft: 900 }, 'The process of the holder is gone; '],
-])('a timeout says what a caller can do about it, by what is known of the holder: %j', (blockedBy, advice) => {
-  expect(new LockTimeoutError(KEY, 5_000, { holder: HOLDER, ...blockedBy }).details).toContain(advice);
-});
+])(
+  'a timeout says what a caller can do about it, by what is known of the holder: %j',
+  (blockedBy, advice) => {
+    expect(new LockTimeoutError(KEY, 5_000, { holder: HOLDER, ...blockedBy }).details).toContain(advice);
+  },
+);
 
 test.each([
   [
