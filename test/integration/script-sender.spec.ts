@@ -93,11 +93,15 @@ describe('scripts that are under way together', () => {
 
 describe('a script that is late on a connection that answers', () => {
   const LIMIT = 300;
-
-  it('is awaited, is told of each time that the limit has passed once more, and is not sent again', async () => {
-    const slow = new CommandConnection(openConnection(proxy.url, 'commands'), LIMIT);
+  let slow: CommandConnection;
+  beforeEach(async () => {
+    slow = new CommandConnection(openConnection(proxy.url, 'commands'), LIMIT);
     slow.connect();
     await slow.whenReady(SOON);
+  });
+  afterEach(() => slow.close(SOON));
+
+  it('is awaited, is told of each time that the limit has passed once more, and is not sent again', async () => {
     const sent: string[] = [];
     proxy.listenTo(({ name }) => void sent.push(name));
     let late = 0;
@@ -118,13 +122,9 @@ describe('a script that is late on a connection that answers', () => {
     expect(sent.slice(before)).toEqual(['evalsha']);
     expect(proxy.connections).toBe(connections);
     await Promise.all(others);
-    await slow.close(SOON);
   });
 
   it('fails when the connection says nothing any more, which is replaced', async () => {
-    const slow = new CommandConnection(openConnection(proxy.url, 'commands'), LIMIT);
-    slow.connect();
-    await slow.whenReady(SOON);
     const heal = proxy.blackHole();
     let late = 0;
     const failed = slow.scripts.run(APPEND, ['list'], [0], () => (late += 1));
@@ -132,7 +132,6 @@ describe('a script that is late on a connection that answers', () => {
     expect(late).toBe(1);
     heal();
     await slow.whenReady(SOON);
-    await slow.close(SOON);
   });
 });
 

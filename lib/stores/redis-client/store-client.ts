@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { StoreHealth } from '../../core/port/lock-store.js';
+import type { Wait } from '../../core/port/wait.js';
 import { Timers } from '../../core/runtime/timers.js';
 import { CommandConnection } from './commands/command-connection.js';
 import { RedisPeers } from './peers/redis-peers.js';
@@ -95,6 +96,19 @@ export class StoreClient {
     const isSilent = await reportOnServer(connection, subscriber, required, commandTimeout, onWarning);
     this.outages.start(isSilent);
     if (connection.ready) this.outages.connected();
+  }
+
+  /**
+   * The error of a request whose wait time has elapsed while Redis said nothing of it; undefined: the lock may have been busy.
+   *
+   * @param isPlaced whether Redis has told it its place in the queue
+   */
+  silenceOf({ since, deadline, waitTime }: Wait, isPlaced: boolean): Error | undefined {
+    const { failure, isAway } = this.outages;
+    // Of several keys, a later one has only the time that the wait for those before it has left.
+    const hadTime = deadline - since > waitTime - 1;
+    if (this.connection.ready && !isAway && (isPlaced || !hadTime)) return undefined;
+    return (failure ?? this.connection.unanswered(waitTime)).error;
   }
 
   /** Whether the client is closing and accepts no more requests. */

@@ -33,6 +33,8 @@ export interface LockClient {
   fix(key: string, beat: Beat): Promise<Reply>;
   /** A message did not come that should have. */
   missedMessage(): void;
+  /** The error of a wait that has ended because Redis does not answer; undefined: because the lock was busy. */
+  silenceOf(wait: Wait, isPlaced: boolean): Error | undefined;
 }
 
 /** What a heartbeat named. */
@@ -424,10 +426,14 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   // ---- requests give up --------------------------------------------------------------------------------------------
 
   overdue(request: Request): void {
-    if (request.state.is === 'waiting') return this.leaveQueue(request);
+    const { wait, ticket, state } = request;
     // Redis did not tell in time what blocked it.
-    if (request.state.is === 'over') return request.wait.refuse(refusal(request, 'timed out'));
-    this.refuse(request, 'timed out');
+    if (state.is === 'over') {
+      return wait.refuse(this.client.silenceOf(wait, ticket !== '') ?? refusal(request, 'timed out'));
+    }
+    const away = this.client.silenceOf(wait, true);
+    if (away || state.is === 'confirming') this.refuse(request, away ?? 'timed out');
+    else this.leaveQueue(request);
   }
 
   aborted(request: Request): void {
@@ -453,7 +459,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.settle();
   }
 
-  /** A request in the queue gives up: its error names what blocked it, if Redis tells so in time. */
+  /** A request gives up: its error names what blocked it, if Redis tells so in time. */
   private leaveQueue(request: Request): void {
     const { wait } = request;
     this.move(request, { is: 'over' });
@@ -461,6 +467,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.giveUp(request, ({ answers: [place = [], blocker = []] }) => {
       if (wait.inLine) wait.refuse(refusal(request, 'timed out', readBlocker(place, blocker)));
     });
+    this.plan();
   }
 
   private giveUp(request: Request, answered?: (reply: Reply) => void): void {

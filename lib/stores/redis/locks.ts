@@ -32,6 +32,7 @@ interface Parts {
   readonly isUncounted: () => boolean;
   /** A message did not come that should have: if none does, the subscription should be made anew. */
   readonly missedMessage: () => void;
+  readonly silenceOf: LockClient['silenceOf'];
 }
 
 /** All locks of one client: sends what they ask for together, and gives them their messages. */
@@ -92,6 +93,10 @@ export class RedisLocks implements LockClient {
         },
         (error: unknown) => lock.beatFailed(pauseAfter(toCommandFailure(error))),
       );
+  }
+
+  silenceOf(wait: Wait, isPlaced: boolean): Error | undefined {
+    return this.parts.silenceOf(wait, isPlaced);
   }
 
   missedMessage(): void {

@@ -97,6 +97,7 @@ export class RedisLockStore implements LockStore {
       // Messages are only hints, but without them every handoff would wait for a heartbeat. Half of the time is left for the command.
       listening: () => (subscriber.up ? undefined : subscriber.settled(commandTimeout / 2)),
       isUncounted: () => isCluster || subscriber.counted === false,
+      silenceOf: (wait, isPlaced) => client.silenceOf(wait, isPlaced),
       missedMessage: () => void subscriber.check(commandTimeout).catch(() => undefined),
     });
     this.marker.onRefused = (error) => this.locks.refuse(error);

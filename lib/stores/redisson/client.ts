@@ -1,3 +1,4 @@
+import type { Wait } from '../../core/port/wait.js';
 import type { Timers } from '../../core/runtime/timers.js';
 import type { RedissonCommands } from './commands.js';
 import type { WakeUps } from './wake-ups.js';
@@ -24,6 +25,8 @@ export interface Client {
   readonly timers: Timers;
   /** host/pid */
   readonly where: string;
+  /** The error of a wait that has ended because Redis does not answer; undefined: because the lock was busy. */
+  readonly silenceOf: (wait: Wait, isPlaced: boolean) => Error | undefined;
   /** A script has woken the head of a queue: a request of this client asks without waiting for the message. */
   readonly wake: (id: string | undefined) => void;
 }

@@ -91,6 +91,7 @@ export class RedissonLockStore implements LockStore {
       ),
       timers,
       where,
+      silenceOf: (wait, isPlaced) => client.silenceOf(wait, isPlaced),
       wake: (id) => void (id !== undefined && this.lockOf.get(id)?.woken(id)),
     };
   }

@@ -208,9 +208,14 @@ export class RedissonLock {
 
   /** The wait time has elapsed: from here on the request does not take a grant. The reply to its leave tells what blocked it. */
   private async refuseWithBlocker(request: RedissonRequest): Promise<void> {
+    const isPlaced = request.state.is === 'waiting';
+    const away = this.client.silenceOf(request.call, true);
+    if (away) return this.withdraw(request, away);
     this.enter(request, { is: 'over' });
-    const { holder, left = 0, ahead } = (await atMost(this.leave(request), BLOCKER_TIME)) ?? {};
-    request.call.refuse(this.timeout(request, holder, left, ahead));
+    const reply = await atMost(this.leave(request), BLOCKER_TIME);
+    const { holder, left = 0, ahead } = reply ?? {};
+    const silence = reply ? undefined : this.client.silenceOf(request.call, isPlaced);
+    request.call.refuse(silence ?? this.timeout(request, holder, left, ahead));
   }
 
   private enter(request: RedissonRequest, state: State): void {

@@ -72,6 +72,7 @@ class Scene {
         timers: this.timers,
         isReplicated,
         missedMessage: () => undefined,
+        silenceOf: () => undefined,
         fix: () => Promise.reject(new Error('not in this test')),
         ask: (lock) => lock.sendAsks(now()),
         askNow: () => undefined,

@@ -13,6 +13,8 @@ const QUIET = 500;
 interface Outage {
   readonly from: number;
   failedAt: number;
+  /** The last failure; undefined: the server said nothing at startup. */
+  failure: CommandFailure | undefined;
   /** When there was a first sign, after the last failure, that it serves. */
   servedAt: number | undefined;
   /** What the log says when it has ended; undefined: it has no line about it. */
@@ -39,6 +41,15 @@ export class Outages {
     private readonly tryLock: () => Promise<unknown>,
   ) {}
 
+  /** Why the server does not serve locks now, as far as is known. */
+  get failure(): CommandFailure | undefined {
+    return this.present?.failure;
+  }
+
+  get isAway(): boolean {
+    return this.present !== undefined;
+  }
+
   /** Milliseconds since `moment` in which the server did not serve locks, by the present outage or the last one. */
   lastedSince(moment: number): number {
     const { from, to } = this.present ? { from: this.present.from, to: performance.now() } : this.last;
@@ -55,7 +66,7 @@ export class Outages {
     this.present = undefined;
     if (!warned) return;
     const time = (this.toldAt = performance.now());
-    this.present = { from: time, failedAt: time, servedAt: undefined, told: 'now' };
+    this.present = { from: time, failedAt: time, failure: undefined, servedAt: undefined, told: 'now' };
   }
 
   /** The connection broke. */
@@ -106,13 +117,20 @@ export class Outages {
     if (isServing && present === this.present) this.end();
   }
 
-  private note({ failure, error }: CommandFailure): void {
+  private note(cause: CommandFailure): void {
+    const { failure, error } = cause;
     // The first two concern a single lock.
     if (failure === undefined || failure === 'foreign-type' || !this.started) return;
     const time = performance.now();
     const from = this.present?.from ?? this.brokenAt ?? time;
     const told = this.present?.told;
-    const outage: Outage = (this.present = { from, failedAt: time, servedAt: undefined, told });
+    const outage: Outage = (this.present = {
+      from,
+      failedAt: time,
+      failure: cause,
+      servedAt: undefined,
+      told,
+    });
     if (time - this.toldAt < PERIOD) return;
     this.toldAt = time;
     const why = sentenceOf(error).replace(/^Redis could not serve the lock: /, '');
