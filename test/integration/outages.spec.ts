@@ -1,6 +1,6 @@
 /** What the log says when Redis stops serving. */
 import { createFairLock, type StandaloneFairLock } from 'nestjs-fair-lock/standalone';
-import type { FairLockError } from 'nestjs-fair-lock';
+import { FairLockError } from 'nestjs-fair-lock';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, pause, SOON } from '../support/waiting.js';
@@ -151,10 +151,8 @@ test('A process whose round trip takes longer than commandTimeout learns which o
   const locks = await createFairLock(options, (message) => log.push(message));
   await eventually(
     async () => {
-      const { details = '' } = await locks.acquire('k').then(
-        () => ({}),
-        (error: FairLockError) => error,
-      );
+      const error: unknown = await locks.acquire('k').catch((reason: unknown) => reason);
+      const details = error instanceof FairLockError ? error.details : '';
       return /until its first response: if that is usual, raise commandTimeout/.test(details);
     },
     5_000,

@@ -467,7 +467,6 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.giveUp(request, ({ answers: [place = [], blocker = []] }) => {
       if (wait.inLine) wait.refuse(refusal(request, 'timed out', readBlocker(place, blocker)));
     });
-    this.plan();
   }
 
   private giveUp(request: Request, answered?: (reply: Reply) => void): void {
