@@ -122,7 +122,7 @@ describe('what is printed of the objects of this package', () => {
     expect(JSON.parse(JSON.stringify({ lock, leadership, locks }))).toEqual({
       lock: { keys: ['a'], tokens: { a: token }, state: 'held' },
       leadership: { key: 'd', state: 'leading' },
-      locks: {},
+      locks: { held: expect.any(Number) as number, closed: false },
     });
     await Promise.all([lock, several, held].map((each) => each.release()));
     await alone.close();

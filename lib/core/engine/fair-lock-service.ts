@@ -1,6 +1,7 @@
 import { checkOptions, type AcquireOptions, type CheckedOptions } from '../options/acquire-options.js';
 import type { Holds } from '../holds/holds.js';
 import { detached } from '../runtime/async-context.js';
+import { callSiteOf, type CallSite } from '../runtime/call-site.js';
 import { printAs } from '../runtime/printing.js';
 import { emit } from '../diagnostics/diagnostics.js';
 import { LockShuttingDownError, LockTimeoutError } from '../errors/errors.js';
@@ -59,6 +60,12 @@ export class FairLockService {
     return this.parts.shutdown.closed;
   }
 
+  /** @internal For those who print it. */
+  get facts(): object {
+    const { holds, shutdown } = this.parts;
+    return { held: holds.present().length, closed: shutdown.closed };
+  }
+
   /** @internal Milliseconds after which a hold should end: the module's option of this name. */
   get maxHold(): number {
     return this.parts.defaults.maxHold;
@@ -85,7 +92,7 @@ export class FairLockService {
     try {
       this.requireHeld(lock);
       // A lazy query (Prisma, Knex) begins when it is awaited, and that must happen inside the hold.
-      result = await lock.run(() => Promise.resolve(section(lock)), 'The function of withLock');
+      result = await lock.enter(() => Promise.resolve(section(lock)), 'The function of withLock');
     } finally {
       await lock.release();
     }
@@ -105,13 +112,13 @@ export class FairLockService {
    * await lock.run(() => this.orders.pay(42, { fence: lock.token }));
    */
   async acquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock> {
-    return await this.take(keys, this.newCall(options));
+    return await this.take(keys, this.newCall(options), this.siteOf(options, this.acquire));
   }
 
   /** Like `acquire`, but returns undefined instead of waiting if a key is held or has waiters. */
   async tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock | undefined> {
     try {
-      return await this.take(keys, this.newCall(options, true));
+      return await this.take(keys, this.newCall(options, true), this.siteOf(options, this.tryAcquire));
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -210,7 +217,7 @@ export class FairLockService {
   }
 
   /** Waits for the keys of a call without a section. A lock that ended before its caller could have it is released here. */
-  private async take(keys: LockKeys, call: Call): Promise<LockHandle> {
+  private async take(keys: LockKeys, call: Call, site: CallSite | undefined): Promise<LockHandle> {
     const lock = new LockHandle(call, await this.parts.acquirer.take(keys, call));
     try {
       this.requireHeld(lock);
@@ -218,7 +225,16 @@ export class FairLockService {
       await lock.release();
       throw error;
     }
-    return lock.begin();
+    return lock.begin(site);
+  }
+
+  /** Where a handle without a label was asked for, if a warning may name that. */
+  private siteOf(
+    { label }: AcquireOptions = NO_OPTIONS,
+    called: (...args: never[]) => unknown,
+  ): CallSite | undefined {
+    const { slowHold = Infinity } = this.parts.defaults;
+    return label || slowHold === Infinity ? undefined : callSiteOf(called);
   }
 
   /** @throws LockShuttingDownError, LockLostError if the lock has ended that its caller does not have yet: a close releases it */
@@ -238,4 +254,4 @@ export class FairLockService {
   }
 }
 
-printAs('FairLockService', FairLockService);
+printAs('FairLockService', FairLockService, (service) => service.facts);

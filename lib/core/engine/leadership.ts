@@ -164,7 +164,7 @@ export class Candidate implements Leadership, TimedTask {
     try {
       this.leaving.signal.throwIfAborted();
       lock.assertHeld();
-      await lock.run(() => Promise.resolve(this.section(lock)), 'The function of lead');
+      await lock.enter(() => Promise.resolve(this.section(lock)), 'The function of lead');
     } catch (error) {
       if (!isAnswerTo(this.leaving.signal, error) && !isAnswerTo(lock.signal, error)) failure = { error };
     }

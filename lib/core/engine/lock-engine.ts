@@ -40,7 +40,7 @@ export class LockEngine implements ObservableEngine {
   ) {
     const defaults = withSafeWarnings(given);
     const timers = new Timers();
-    const holds = new Holds(timers, defaults.onWarning);
+    const holds = new Holds(timers, defaults.onWarning, defaults.onLeft);
     const waits = new Waits();
     const shutdown = new Shutdown(timers, waits, holds, defaults);
     const acquirer = new Acquirer(store, holds, waits, shutdown, new MixedKinds(defaults.onWarning));

@@ -35,9 +35,10 @@ export interface FairLock extends AsyncDisposable {
   readonly holdCount: number;
 
   /**
-   * Runs `code`, and all that it starts, inside the hold, and returns its result: a request there for the same key is nested. After the
-   * release it runs `code` outside of the hold.
+   * Runs `code`, and all that it starts, inside the hold, and returns its result: a request there for the same key is nested. A release
+   * waits until the promise of `code` has settled.
    *
+   * @throws LockLostError or LockNotHeldError, as `assertHeld`, if the lock is no longer held; `code` does not run
    * @throws LockConfigurationError for code that is no function; also, or rejects with it, for a result that would work outside of the hold: an Observable, a generator, a stream
    */
   run<T>(code: () => T): T;
@@ -55,8 +56,8 @@ export interface FairLock extends AsyncDisposable {
   assertHeld(): void;
 
   /**
-   * Releases the lock; idempotent, never rejects. Resolves when the store has acknowledged it, or given up trying;
-   * immediately if an outer or nested hold of the same flow keeps the lock.
+   * Releases the lock; idempotent, never rejects. The lock is kept while code of `run` is at work; new code is refused. Resolves when the
+   * store has acknowledged the release, or given up trying; immediately if an outer or nested hold of the same flow keeps the lock, and in code of `run`.
    */
   release(): Promise<void>;
 }

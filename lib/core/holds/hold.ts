@@ -5,6 +5,7 @@ import type { CheckedOptions } from '../options/acquire-options.js';
 import { Held } from '../port/admission.js';
 import type { Grant, LockRequest, Share } from '../port/lock-store.js';
 import type { Wait } from '../port/wait.js';
+import type { CallSite } from '../runtime/call-site.js';
 import { detached } from '../runtime/async-context.js';
 import type { Linked } from '../runtime/linked-list.js';
 import type { TimedTask, TimerEntry, Timers } from '../runtime/timers.js';
@@ -62,6 +63,8 @@ export class Hold implements Linked<Hold>, TimedTask {
   /** Whether a warning of its length was given; and whether its caller has the handle. */
   warned = false;
   isHandedOut = false;
+  /** Where that caller asked for it, if it gave no label. */
+  site: CallSite | undefined;
   /** Holds of the grant that have not ended. */
   openHolds = 0;
   /** ms from the grant during which nobody else gets the lock: the longest `holdAtLeast` of its handles. */

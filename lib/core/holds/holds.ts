@@ -29,6 +29,7 @@ export class Holds {
   constructor(
     readonly timers: Timers,
     private readonly warn: EngineDefaults['onWarning'],
+    private readonly tellOfLeft = warn,
   ) {}
 
   /** Begins the hold of a grant that the store made for a wait of a call with `options`. */
@@ -105,7 +106,8 @@ export class Holds {
     for (const hold of this.present()) {
       const { key, heldFor, options } = hold;
       if (hold.outcome !== 'released') continue; // it was lost, and said so
-      this.warnOf(
+      this.tell(
+        this.tellOfLeft,
         hold,
         withPage(
           `Shutdown: releasing the lock ${quote(key)} although ${options.label || 'the code that holds it'} is still running (for ` +
@@ -118,8 +120,16 @@ export class Holds {
   }
 
   /** Tells the operator what happened to a hold. */
-  warnOf({ grant, options }: Pick<Hold, 'grant' | 'options'>, message: string): void {
+  warnOf(hold: Pick<Hold, 'grant' | 'options'>, message: string): void {
+    this.tell(this.warn, hold, message);
+  }
+
+  private tell(
+    log: EngineDefaults['onWarning'],
+    { grant, options }: Pick<Hold, 'grant' | 'options'>,
+    message: string,
+  ): void {
     const line = withPage(message, 'troubleshooting#a-lock-was-lost');
-    this.warn(line, { key: grant.key, token: grant.token, label: options.label });
+    log(line, { key: grant.key, token: grant.token, label: options.label });
   }
 }

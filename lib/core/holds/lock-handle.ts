@@ -1,7 +1,9 @@
 import { AsyncResource } from 'node:async_hooks';
+import { types } from 'node:util';
 import { controllerForMany, follow, unfollow } from '../runtime/abort-relay.js';
 import { endInReverse, Hold } from './hold.js';
 import { runInScope, scopeOfFlow } from '../runtime/async-context.js';
+import type { CallSite } from '../runtime/call-site.js';
 import { printAs } from '../runtime/printing.js';
 import { beginHold, runInHold } from '../diagnostics/diagnostics.js';
 import { refuseLazy } from './lazy-result.js';
@@ -21,7 +23,11 @@ export class LockHandle implements FairLock {
   private ownSignal: SignalOfHandle | undefined;
   /** Emptied by the release. */
   private readonly inside: Inside = { lock: this };
-  private releasing = DONE;
+  /** The release, from when it was asked for. */
+  private releasing: Promise<void> | undefined;
+  /** How many promises of `run` have not settled, and what to do when none is left. */
+  private atWork = 0;
+  private onIdle: (() => void) | undefined;
   /** Why it was lost before its release. A later loss of the lease concerns only the remaining holds. */
   private lostBeforeRelease: LockLostError | undefined;
 
@@ -87,7 +93,10 @@ export class LockHandle implements FairLock {
 
   /** The loss of one of its keys; undefined while all are held. */
   get lostError(): LockLostError | undefined {
-    if (!this.open) return this.lostBeforeRelease;
+    return this.open ? this.lossOfHolds() : this.lostBeforeRelease;
+  }
+
+  private lossOfHolds(): LockLostError | undefined {
     for (const { grant } of this.holds) {
       const lost = grant.lease.lostError;
       if (lost) return lost;
@@ -106,14 +115,10 @@ export class LockHandle implements FairLock {
   }
 
   release(): Promise<void> {
-    // Reading it may call listeners of the loss, which may release the lock.
-    const lost = this.lostError;
-    if (!this.open) return this.releasing;
-    this.inside.lock = undefined;
-    this.lostBeforeRelease = lost;
-    const { ownSignal } = this;
-    if (ownSignal) for (const { grant } of this.holds) unfollow(grant.lease.signal, ownSignal);
-    return (this.releasing = this.holds.length === 1 ? this.first.end() : endInReverse(this.holds));
+    // Code of `run` that awaits the release would wait for its own end.
+    const awaitsItself = this.atWork > 0 && ownScope(this.inside) !== undefined;
+    this.releasing ??= this.atWork === 0 ? this.end() : this.idle().then(() => this.end());
+    return awaitsItself ? DONE : this.releasing;
   }
 
   /** Asks its section to stop: the signal aborts, and the lock stays held. */
@@ -121,8 +126,22 @@ export class LockHandle implements FairLock {
     for (const { grant } of this.holds) grant.lease.interrupt(reason);
   }
 
-  run<T>(code: () => T, where = 'The code of lock.run'): T {
+  run<T>(code: () => T): T {
     requireSection(code, 'lock.run', 'lock.run(() => work())');
+    this.assertHeld();
+    const settled = (): void => this.settled();
+    let result: T | undefined;
+    this.atWork += 1;
+    try {
+      return (result = this.enter(code));
+    } finally {
+      if (types.isPromise(result)) result.then(settled, settled);
+      else settled();
+    }
+  }
+
+  /** Runs code that its caller awaits before the release; also after a loss, for a section or a stream that may go on then. */
+  enter<T>(code: () => T, where = 'The code of lock.run'): T {
     const plain = !this.first.description && this.holds.length === 1;
     return refuseLazy(runInside(this.inside, plain ? code : () => this.runDescribed(code)), where);
   }
@@ -132,9 +151,10 @@ export class LockHandle implements FairLock {
   }
 
   /** Publishes the beginning of the holds. Not for a handle with a section: `run` does that. */
-  begin(): this {
+  begin(site?: CallSite): this {
     for (const hold of this.holds) {
       hold.handOut();
+      hold.site = site;
       if (hold.description) beginHold(hold.description);
     }
     return this;
@@ -148,8 +168,29 @@ export class LockHandle implements FairLock {
     )();
   }
 
+  /** From the release on, only code of `run` that is still at work is inside. */
   private get open(): boolean {
-    return this.inside.lock !== undefined;
+    return this.inside.lock !== undefined && (!this.releasing || ownScope(this.inside) !== undefined);
+  }
+
+  private end(): Promise<void> {
+    // Reading it may call listeners of the loss, which may release the lock.
+    const lost = this.lossOfHolds();
+    if (!this.inside.lock) return this.releasing ?? DONE;
+    this.inside.lock = undefined;
+    this.lostBeforeRelease = lost;
+    const { ownSignal } = this;
+    if (ownSignal) for (const { grant } of this.holds) unfollow(grant.lease.signal, ownSignal);
+    return this.holds.length === 1 ? this.first.end() : endInReverse(this.holds);
+  }
+
+  private idle(): Promise<void> {
+    return new Promise((resolve) => (this.onIdle = resolve));
+  }
+
+  private settled(): void {
+    this.atWork -= 1;
+    if (this.atWork === 0) this.onIdle?.();
   }
 }
 

@@ -5,6 +5,7 @@ import { clientName } from '../port/client-name.js';
 import type { ClientIdentity } from '../port/peers.js';
 import { emit } from '../diagnostics/diagnostics.js';
 import type { LockSnapshot, LockStore } from '../port/lock-store.js';
+import { nameOfSite, type CallSite } from '../runtime/call-site.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
 import { TimeoutWarnings, type LookForGone } from './timeout-warnings.js';
 import { withPage } from '../errors/pages.js';
@@ -57,12 +58,12 @@ class SlowWarnings {
     void this.warnOfWait(call);
   };
 
-  readonly ofHold = ({ key, options, heldFor, grant }: Hold): void => {
+  readonly ofHold = ({ key, options, heldFor, grant, site }: Hold): void => {
     if (grant.lease.state === 'lost') return;
     emit({ type: 'slow-hold', key, lock: options.lock, heldFor });
     this.warn(
       withPage(
-        `The lock ${quote(key)} has been held for ${duration(heldFor)} by ${this.nameOf(options)}.` +
+        `The lock ${quote(key)} has been held for ${duration(heldFor)} by ${this.nameOf(options)}${takenAt(site)}.` +
           ' inspect() shows the calls that are waiting for it. If your code is slow but not stuck, raise slowHold. The handle of an ' +
           'acquire() that is never released, and an iteration that is left without return(), keep the lock until the process ends.',
         'troubleshooting#a-lock-stays-held',
@@ -121,6 +122,11 @@ class SlowWarnings {
     this.looks.set(key, { at: time, found });
     return found;
   }
+}
+
+function takenAt(site: CallSite | undefined): string {
+  const place = nameOfSite(site);
+  return place === undefined ? '' : `, acquired at ${printable(place)}`;
 }
 
 /** Those of a leader and its followers last. */

@@ -1,5 +1,5 @@
 import { LockAbortedError } from '../../core/errors/errors.js';
-import { endingError, type OpenStream, type StreamHold } from './locked-stream.js';
+import { endingError, inside, type OpenStream, type StreamHold } from './locked-stream.js';
 
 /**
  * An async generator that holds a lock from its first `next()` until it ends, fails, or is left (`break`, `return()`).
@@ -92,7 +92,7 @@ class StepsInside<T> implements AsyncIterable<T, unknown, unknown> {
     private readonly underWay: StepUnderWay,
     source: () => AsyncIterable<T>,
   ) {
-    [this.source] = hold.lock.run((): [typeof this.source] => [source()[Symbol.asyncIterator]()]);
+    [this.source] = inside(hold.lock, (): [typeof this.source] => [source()[Symbol.asyncIterator]()]);
   }
 
   /** Resolves when the source neither takes a step nor cleans up. */
@@ -125,7 +125,7 @@ class StepsInside<T> implements AsyncIterable<T, unknown, unknown> {
       if (lock.signal.aborted && endingError(this.hold)) return onAbort();
       lock.signal.addEventListener('abort', onAbort);
       this.underWay.leave = (value) => this.leave(value);
-      this.step = lock.run(async () => await take());
+      this.step = inside(lock, async () => await take());
       void this.step
         // This runs before the next step can begin.
         .finally(() => {
@@ -139,7 +139,10 @@ class StepsInside<T> implements AsyncIterable<T, unknown, unknown> {
   /** Lets the source clean up, and end its step if it can. */
   private leave(value?: unknown): void {
     const { lock } = this.hold;
-    this.left ??= lock.run(async (): Step<T> => (await this.source.return?.(value)) ?? { value, done: true });
+    this.left ??= inside(
+      lock,
+      async (): Step<T> => (await this.source.return?.(value)) ?? { value, done: true },
+    );
     this.left.catch(() => undefined); // a consumer that was told of the loss does not see it
   }
 

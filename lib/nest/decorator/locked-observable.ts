@@ -1,5 +1,5 @@
 import { catchError, concat, defer, EMPTY, Observable, type Subscriber, throwError } from 'rxjs';
-import { endingError, type OpenStream, type StreamHold } from './locked-stream.js';
+import { endingError, inside, type OpenStream, type StreamHold } from './locked-stream.js';
 
 /**
  * An Observable that holds a lock from its subscription until it completes, fails or is unsubscribed. Each
@@ -58,7 +58,7 @@ function runInside<T>(hold: StreamHold, source: () => Observable<T>, subscriber:
       }),
     ),
   );
-  lock.run(() => released.subscribe(subscriber));
+  inside(lock, () => released.subscribe(subscriber));
   // Added last, so that the release follows the teardown of the source when a subscriber unsubscribes.
   subscriber.add(release);
 }

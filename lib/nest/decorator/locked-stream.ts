@@ -1,7 +1,8 @@
 import { type AcquireOptions } from '../../core/options/acquire-options.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
-import { LockShuttingDownError } from '../../core/errors/errors.js';
+import { LockConfigurationError, LockShuttingDownError } from '../../core/errors/errors.js';
 import { type FairLock } from '../../core/holds/fair-lock.js';
+import { LockHandle } from '../../core/holds/lock-handle.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 
 /** A lock under which a stream or an iteration runs. */
@@ -20,8 +21,19 @@ export async function openStream(
   options: AcquireOptions,
   leaving: AbortSignal,
 ): Promise<StreamHold> {
-  const lock = await locks.acquire(keys, { ...options, signal: leaving });
+  const lock = (await locks.acquire(keys, { ...options, signal: leaving })) as FairLock | undefined;
+  if (typeof lock?.run !== 'function') {
+    throw new LockConfigurationError(
+      'acquire() of the injected service resolved without a lock, as automatic mocks do. In a test, import FairLockTestingModule.forRoot() of ' +
+        'nestjs-fair-lock/testing.',
+    );
+  }
   return { lock, onLost: options.onLost ?? locks.onLost };
+}
+
+/** Runs a step of a stream inside its hold. With `onLost: 'signal'` it goes on after a loss, where `run` refuses. */
+export function inside<T>(lock: StreamHold['lock'], code: () => T): T {
+  return lock instanceof LockHandle ? lock.enter(code) : lock.run(code);
 }
 
 /**

@@ -1,11 +1,10 @@
 import 'reflect-metadata';
-import { type NestInterceptor, type Type, UseInterceptors } from '@nestjs/common';
+import { type NestInterceptor, type Type } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { firstValueFrom, isObservable, type Observable, ReplaySubject, share, tap } from 'rxjs';
 import { currentScope, openLocks } from '../../core/holds/lock-handle.js';
-import { isOfListeners } from '../decorator/listener-metadata.js';
-import { ListOfClass } from '../decorator/nest-metadata.js';
-import { type StreamHold } from '../decorator/locked-stream.js';
+import { interceptorsOf, isRouted } from '../decorator/nest-metadata.js';
+import { inside, type StreamHold } from '../decorator/locked-stream.js';
 import { keepIdentity } from '../decorator/wrapper-identity.js';
 
 /** The runs of intercepted handlers, by the lock under which each runs. */
@@ -49,7 +48,7 @@ export class HandlerRun {
     };
     return {
       lock: {
-        run: (code) => lock.run(code),
+        run: (code) => inside(lock, code),
         signal: lock.signal,
         assertHeld: () => lock.assertHeld(),
         release: () => end()?.then(() => lock.release()) ?? lock.release(),
@@ -76,8 +75,6 @@ export class HandlerRun {
   }
 }
 
-const interceptors = new ListOfClass(UseInterceptors({ intercept: (_, next) => next.handle() }));
-
 /** The functions that report to the run. */
 const watched = new WeakSet<object>();
 
@@ -93,8 +90,8 @@ export function watchHandlers(modules: ModulesContainer, kind: abstract new () =
   for (const { controllers, providers } of all) {
     for (const { metatype, isNotMetatype } of [...controllers.values(), ...providers.values()]) {
       if (isNotMetatype || typeof metatype !== 'function') continue;
-      const ofClass = ofAll || interceptors.of(metatype).some(isOne);
-      watchMethods(metatype as Type, (method) => ofClass || interceptors.of(method).some(isOne));
+      const ofClass = ofAll || interceptorsOf.of(metatype).some(isOne);
+      watchMethods(metatype as Type, (method) => ofClass || interceptorsOf.of(method).some(isOne));
     }
   }
 }
@@ -106,8 +103,7 @@ function watchMethods(metatype: Type, isIntercepted: (method: object) => boolean
     for (const name of Reflect.ownKeys(owner)) {
       const method: unknown = Object.getOwnPropertyDescriptor(owner, name)?.value;
       if (name === 'constructor' || typeof method !== 'function' || watched.has(method)) continue;
-      const isHandler = (Reflect.getMetadataKeys(method) as unknown[]).some((key) => !isOfListeners(key));
-      if (isHandler && isIntercepted(method))
+      if (isRouted(method) && isIntercepted(method))
         Reflect.defineProperty(owner, name, { value: reporting(method) });
     }
   }

@@ -235,7 +235,9 @@ describe('what takes long', () => {
     );
     expect(slow.warnings).toEqual([
       expect.stringContaining('"lost" was lost'),
-      expect.stringContaining('"held" has been held'),
+      expect.stringMatching(
+        /"held" has been held .* by \S+, acquired at .*diagnostics\.spec\.ts:\d+:\d+\)?\. /,
+      ),
     ]);
     await Promise.all([lost.release(), held.release()]);
     await slow.engine.close();

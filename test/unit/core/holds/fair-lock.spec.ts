@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { LockLostError, LockNotHeldError } from '../../../../lib/core/errors/errors.js';
 import { block, deferred, eventually, SOON } from '../../../support/waiting.js';
-import { bench, leftovers, NOTHING, rejection, settle, type Bench } from '../support.js';
+import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from '../support.js';
 
 const MINUTE = 60_000;
 
@@ -101,6 +101,62 @@ describe('the handle', () => {
       expect(warned && Reflect.get(lock.signal, warned)).toBe(false);
       await lock.release();
     }
+  });
+});
+
+describe('run', () => {
+  it('refuses code after the release, and after a loss', async () => {
+    const released = await b.service.acquire('k');
+    await released.release();
+    const lost = await b.service.acquire('lost');
+    await b.service.forceRelease('lost');
+    const code = jest.fn();
+    expect(() => released.run(code)).toThrow(expect.objectContaining({ code: 'NOT_HELD' }) as Error);
+    expect(() => lost.run(code)).toThrow(expect.objectContaining({ code: 'LOST' }) as Error);
+    expect(code).not.toHaveBeenCalled();
+    await lost.release();
+  });
+
+  it('keeps the lock until its code has ended, though it is released meanwhile: only that code is inside then', async () => {
+    const gate = deferred();
+    const lock = await b.service.acquire('k');
+    const work = lock.run(async () => {
+      await gate.promise;
+      await b.service.withLock('k', () => undefined);
+      lock.assertHeld();
+      return lock.run(() => b.service.current());
+    });
+    const released = lock.release();
+    expect(lock.state).toBe('released');
+    expect(() => lock.run(() => undefined)).toThrow(expect.objectContaining({ code: 'NOT_HELD' }) as Error);
+    const next = b.service.acquire('k');
+    expect(await outcome(Promise.race([released, next]))).toBe('pending');
+    gate.resolve();
+    expect(await work).toBe(lock);
+    await released;
+    await (await next).release();
+  });
+
+  it('is waited for at the end of a block with `await using`', async () => {
+    let ended = false;
+    {
+      await using lock = await b.service.acquire('k');
+      void lock.run(async () => {
+        await settle();
+        ended = true;
+      });
+    }
+    expect([ended, await b.store.held('k')]).toEqual([true, false]);
+  });
+
+  it('can release its own lock, which it keeps until it has ended', async () => {
+    const lock = await b.service.acquire('k');
+    await lock.run(async () => {
+      await lock.release();
+      expect(await b.store.held('k')).toBe(true);
+    });
+    await lock.release();
+    expect(await b.store.held('k')).toBe(false);
   });
 });
 

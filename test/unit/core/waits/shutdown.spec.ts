@@ -53,7 +53,7 @@ describe('beginShutdown', () => {
     const second = await first.run(() => b.service.acquire('l'));
     await second.release();
     await first.release();
-    expect(await rejection(first.run(() => b.service.acquire('l')))).toBeInstanceOf(LockShuttingDownError);
+    expect(await rejection(b.service.acquire('l'))).toBeInstanceOf(LockShuttingDownError);
   });
 
   it('counts as outside who waits for what was begun inside a hold that has ended', async () => {
