@@ -1,3 +1,4 @@
+import { type EngineDefaults } from '../core/options/acquire-options.js';
 import { withPage } from '../core/errors/pages.js';
 import { type LockStore } from '../core/port/lock-store.js';
 import { type ResolvedFairLockOptions } from './options.js';
@@ -10,10 +11,11 @@ import { RedissonLockStore } from '../stores/redisson/redisson-lock-store.js';
  *
  * @param onWarning called with warnings for the operator; they never contain credentials
  */
-export type StoreFactory = (
-  options: ResolvedFairLockOptions,
-  onWarning: (message: string) => void,
-) => LockStore;
+export interface StoreFactory {
+  (options: ResolvedFairLockOptions, onWarning: (message: string) => void): LockStore;
+  /** What the engine of a test does differently, whatever the options of the application say. */
+  readonly engine?: Partial<EngineDefaults>;
+}
 
 /** The one place that chooses a store. */
 export const createStore: StoreFactory = (options, onWarning) => {

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { Logger } from '@nestjs/common';
 import { LockConfigurationError } from '../core/errors/errors.js';
 import { requireKey, type LockKeys } from '../core/options/lock-keys.js';
 import { type SharingOptions } from '../core/options/sharing.js';
@@ -9,7 +10,7 @@ import { type StoreFactory } from '../setup/store-factory.js';
 import { type ArgumentsOf, type Calls, type MethodName, type ResultsOf } from './call-types.js';
 import { requireExclusion, requireUnshared } from './exclusion.js';
 import { HeldCalls, withError } from './held-calls.js';
-import { fail, within, type WithinOptions } from './patience.js';
+import { afterReal, fail, within, type WithinOptions } from './patience.js';
 import { type ProbeHold, takeHold } from './probe-hold.js';
 import { ProbedStore, type Waiting } from './probed-store.js';
 
@@ -33,10 +34,20 @@ export class FairLockProbe {
   private inUse = false;
 
   /** @internal The factory with which the registration makes its store. */
-  readonly createStore: StoreFactory = () => {
-    this.inUse = true;
-    return this.probed;
-  };
+  readonly createStore: StoreFactory = Object.assign(
+    () => {
+      this.inUse = true;
+      return this.probed;
+    },
+    // A hook of a test has 5 s by default, so `close` ends before, even under fake timers. Of a logger, tests show only errors.
+    {
+      engine: {
+        timer: afterReal,
+        lease: 0,
+        onLeft: (message: string) => new Logger('FairLock').error(message),
+      },
+    },
+  );
 
   /** @throws LockConfigurationError if no registration uses it: the probe would not see any call, and the application would lock in its Redis */
   private get store(): ProbedStore {

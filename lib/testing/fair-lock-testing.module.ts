@@ -21,6 +21,9 @@ const IN_MEMORY: FairLockModuleOptions = {
   lockWatchdogTimeout: undefined,
 };
 
+/** How long `close()` waits for sections that a test has left, ms: within the limit of a hook. */
+const DRAIN = 1_000;
+
 /** What `FairLockTestingModule.replaceIn` needs of Nest's TestingModuleBuilder. */
 export interface ProviderOverrides {
   overrideProvider(token: unknown): { useValue(value: unknown): unknown };
@@ -38,10 +41,11 @@ export interface ProviderOverrides {
  */
 @Module({})
 export class FairLockTestingModule {
-  /** Replaces `FairLockModule.forRoot()`, for a test that builds its module itself. */
+  /** Replaces `FairLockModule.forRoot()`, for a test that builds its module itself. `drainTimeout` is 1,000 by default. */
   static forRoot(options: FairLockTestingOptions = {}): DynamicModule {
     const { name = DEFAULT_NAME } = options;
-    const module = FairLockModule.forRoot({ ...withInherited(options), ...IN_MEMORY });
+    const { drainTimeout = DRAIN } = options;
+    const module = FairLockModule.forRoot({ ...withInherited(options), ...IN_MEMORY, drainTimeout });
     const probe = getFairLockProbeToken(name);
     return {
       ...module,
@@ -72,7 +76,9 @@ export class FairLockTestingModule {
    */
   static replaceIn(builder: ProviderOverrides, name: string = DEFAULT_NAME): FairLockProbe {
     const probe = new FairLockProbe();
-    builder.overrideProvider(getStoreFactoryToken(name)).useValue(probe.createStore);
+    const engine = { ...probe.createStore.engine, drainTimeout: DRAIN };
+    const createStore = Object.assign(probe.createStore, { engine });
+    builder.overrideProvider(getStoreFactoryToken(name)).useValue(createStore);
     return probe;
   }
 }

@@ -4,6 +4,12 @@ import { LARGEST_NUMBER } from '../core/options/option-domains.js';
 /** The real timers, read when this file is loaded, so that fake timers installed later do not replace them. */
 const { setTimeout: start, clearTimeout: stop } = globalThis;
 
+/** As `setTimeout`, in real time. */
+export function afterReal(code: () => void, ms: number): () => void {
+  const timer = start(code, ms);
+  return () => stop(timer);
+}
+
 /** How long a helper of the probe waits. */
 export interface WithinOptions {
   /** How many milliseconds of real time, also under fake timers, the helper waits before it fails. Default 2,000; `Infinity` for no bound. */

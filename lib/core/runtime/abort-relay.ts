@@ -30,7 +30,11 @@ export function unfollow(source: AbortSignal, follower: Follower): void {
  */
 export function controllerForMany(): AbortController {
   const controller = new AbortController();
-  setMaxListeners(0, controller.signal);
+  try {
+    setMaxListeners(0, controller.signal);
+  } catch {
+    // In jsdom and happy-dom the global class is not Node's, which alone counts listeners.
+  }
   return controller;
 }
 

@@ -32,13 +32,14 @@ export class Shutdown implements TimedTask {
   private askedToStop: number | undefined;
   /** A process with nothing else to do lives until the drain has ended. */
   readonly keepsAlive = true;
+  private cancelDrain: (() => void) | undefined;
   private readonly report: TimedTask = { onDue: () => this.sayWhy() };
 
   constructor(
     private readonly timers: Timers,
     private readonly waits: Waits,
     private readonly holds: Holds,
-    private readonly options: Pick<EngineDefaults, 'drainTimeout' | 'lease' | 'onWarning'>,
+    private readonly options: Pick<EngineDefaults, 'drainTimeout' | 'lease' | 'timer' | 'onWarning'>,
   ) {}
 
   /** Aborts when the shutdown begins. */
@@ -66,8 +67,9 @@ export class Shutdown implements TimedTask {
     this.phase = 'stopping';
     for (const call of this.waits.present()) if (!call.insideHold) abandon(call);
     this.beginning.abort();
-    const { drainTimeout } = this.options;
-    this.timers.schedule(this, performance.now() + drainTimeout);
+    const { drainTimeout, timer } = this.options;
+    if (timer && drainTimeout < Infinity) this.cancelDrain = timer(() => this.onDue(), drainTimeout);
+    else this.timers.schedule(this, performance.now() + drainTimeout);
   }
 
   /** Resolves when nothing is held any more but by `own`, or the drain time has elapsed. */
@@ -98,13 +100,14 @@ export class Shutdown implements TimedTask {
     const left = (this.askedToStop ?? 0) + Math.max(0, ...margins) - performance.now();
     await new Promise<void>((resolve) => {
       // Node cuts fractions off, and the next holder must not come before the margin has passed.
-      const timer = setTimeout(resolve, Math.ceil(left));
-      void empty.then(() => clearTimeout(timer)).then(resolve);
+      const cancel = (this.options.timer ?? byNode)(resolve, Math.ceil(left));
+      void empty.then(cancel).then(resolve);
     });
   }
 
   close(): void {
     this.phase = 'closed';
+    this.cancelDrain?.();
   }
 
   private sayWhy(): void {
@@ -121,6 +124,11 @@ export class Shutdown implements TimedTask {
       ),
     );
   }
+}
+
+function byNode(code: () => void, ms: number): () => void {
+  const timer = setTimeout(code, ms);
+  return () => clearTimeout(timer);
 }
 
 function abandon({ wait, options }: WaitingCall): void {

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
   FairLockModule,
@@ -384,6 +385,23 @@ export function describeProbe(timers: FakeTimers): void {
       const app = await (await builder.compile()).init();
       await (await app.get<FairLockProbe>(FairLockProbe).hold('a', BRIEFLY)).release();
       await app.close();
+    }
+  });
+
+  it('closes within a second under fake timers, and logs as an error what a test has left', async () => {
+    const logged: unknown[] = [];
+    const builder = Test.createTestingModule({ imports: [AppModule] });
+    FairLockTestingModule.replaceIn(builder);
+    const replaced = await (await builder.compile()).init();
+    Logger.overrideLogger({ log() {}, warn() {}, error: (message: unknown) => logged.push(message) });
+    for (const app of [module, replaced]) {
+      timers.useFakeTimers();
+      await app.get(FairLockService).acquire('left', { label: 'Orders.pay' });
+      await app.close();
+      timers.useRealTimers();
+      expect(logged.splice(0)).toEqual([
+        expect.stringMatching(/"left" although Orders\.pay is still running/),
+      ]);
     }
   });
 

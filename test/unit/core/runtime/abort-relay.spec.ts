@@ -1,4 +1,16 @@
-import { follow, unfollow } from '../../../../lib/core/runtime/abort-relay.js';
+import { controllerForMany, follow, unfollow } from '../../../../lib/core/runtime/abort-relay.js';
+
+it('can be made where the global class is not that of Node, as in jsdom', () => {
+  const { AbortController: ofNode } = globalThis;
+  globalThis.AbortController = class {
+    readonly signal = new (class extends Object {})();
+  } as unknown as typeof AbortController;
+  try {
+    expect(() => controllerForMany()).not.toThrow();
+  } finally {
+    globalThis.AbortController = ofNode;
+  }
+});
 
 describe('a controller that follows a signal', () => {
   it('follows a signal of a polyfill, which calls functions only', () => {
