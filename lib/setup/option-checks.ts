@@ -1,5 +1,10 @@
 import { inspect } from 'node:util';
-import { describeDomain, wholeNumber, type NumberOption } from '../core/options/option-domains.js';
+import {
+  describeDomain,
+  LARGEST_NUMBER,
+  wholeNumber,
+  type NumberOption,
+} from '../core/options/option-domains.js';
 
 /** A check returns undefined for a valid value, else a text that says what the option must be. */
 export type Check = (value: unknown) => string | undefined;
@@ -59,7 +64,9 @@ export function checkRedis(value: unknown): string | undefined {
       : undefined;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return expected;
   const foreign = foreignTo(value);
-  return foreign && `${expected}; it is ${foreign}, so the locks would be on localhost`;
+  if (foreign !== undefined) return `${expected}; it is ${foreign}, so the locks would be on localhost`;
+  const wrong = 'duplicate' in value ? undefined : wrongNumberIn(value);
+  return wrong && `${expected}; its ${wrong}`;
 }
 
 /** What names the server for other clients of Redis. ioredis ignores it. */
@@ -75,6 +82,20 @@ function foreignTo(value: object): string | undefined {
   if (host === '' || path === '') return `an object with an empty ${host === '' ? 'host' : 'path'}`;
   const given = [host, port, path, sentinels, Connector];
   return given.every((each) => each === undefined) ? 'an object that names no server' : undefined;
+}
+
+/** A variable of the environment is text, which counts; one that is not set becomes NaN, with which ioredis connects to nothing. */
+function wrongNumberIn(options: object): string | undefined {
+  const { port, db } = options as Record<string, unknown>;
+  for (const [name, value, most] of [
+    ['port', port, 65_535],
+    ['db', db, LARGEST_NUMBER],
+  ] as const) {
+    const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+    const fits = Number.isInteger(number) && (number as number) >= 0 && (number as number) <= most;
+    if (value !== undefined && !fits) return `${name} is ${inspect(value)}`;
+  }
+  return undefined;
 }
 
 /** A class has a read-only prototype; a function does not. A client's class that was compiled to a function has `duplicate` in its prototype. */

@@ -25,6 +25,7 @@ interface Order {
 }
 type Mixed = { id: string } & Record<string, string>;
 declare const optionsFromElsewhere: FairLockedOptions;
+declare const maybeOptions: FairLockedOptions | undefined;
 declare const settings: { readonly limit?: number };
 declare const locks: FairLockService;
 declare const orders$: Observable<Order>;
@@ -124,6 +125,8 @@ export class RefusedKeys {
   @FairLocked(undefined, { waitTime: 5 }) async undefinedKeyWithOptions() {}
   // @ts-expect-error a key that may be undefined
   @FairLocked(process.env['LOCK_KEY']) async maybeUndefinedKey() {}
+  // @ts-expect-error options that may be undefined
+  @FairLocked('x', maybeOptions) async maybeUndefinedOptions() {}
   // @ts-expect-error a key of a list that may be undefined
   @FairLocked(['a', process.env['LOCK_KEY']]) async maybeUndefinedInList() {}
   // @ts-expect-error a key of an object that may be undefined

@@ -12,6 +12,8 @@ export interface TemplateRoot {
   readonly form: string;
   /** The decorator with a key and options, for messages. */
   readonly example: string;
+  /** Why a well-formed placeholder never finds a value, and what to write; undefined if it can. */
+  readonly refuse?: (path: readonly string[]) => string | undefined;
   /** A placeholder as the paths of routes have it, whose name is the first group; undefined where these have no meaning. */
   readonly ofRoutes?: RegExp;
 }
@@ -28,6 +30,10 @@ export const HTTP_REQUEST: TemplateRoot = {
   firstStep: /^[A-Za-z_$][\w$]*$/,
   form: '<property.property>, as in <params.id>',
   example: "FairLockInterceptor.for('cart:<params.id>', { waitTime: 5_000 })",
+  refuse: ([part, name = '']) =>
+    part === 'headers' && /[A-Z]/.test(name)
+      ? `but Node gives headers their names in lower case: write <headers.${name.toLowerCase()}>`
+      : undefined,
   ofRoutes: /(?:^|:):([A-Za-z_]\w*)/,
 };
 
@@ -166,6 +172,8 @@ function refuseForeignPlaceholder(template: string, root: TemplateRoot, named: s
 function parsePlaceholder(text: string, root: TemplateRoot, named: string): Placeholder {
   const path = text.split('.');
   const wellFormed = path.every((step) => /^[\w$-]+$/.test(step)) && root.firstStep.test(path[0] ?? '');
+  const why = wellFormed ? root.refuse?.(path) : undefined;
+  if (why !== undefined) refuseTemplate(`${named} has the placeholder <${text}>, ${why}.`);
   if (wellFormed) return { text, path };
   refuseTemplate(
     `${named} has the placeholder <${text}>, which does not name a value. A placeholder is ${root.form}.`,
@@ -187,7 +195,7 @@ function readValue({ text, path }: Placeholder, root: unknown, named: string, pl
       ? `: ${whatWasPassed(value, owner, path, steps)}. Pass a value, or correct the key: all calls without one would share a lock`
       : adviseOn(value, text);
   throw unusable(
-    `${named} found ${described(value)} at <${text}>${advice}.`,
+    `${named} found ${described(value)}${classOf(value) ? ` (${classOf(value)})` : ''} at <${text}>${advice}.`,
     `<${text}> is ${described(value)}`,
     place,
   );
@@ -211,7 +219,24 @@ function adviseOn(value: unknown, text: string): string {
   if (typeof value === 'number') return ', which identifies nothing: pass a finite number';
   const why = ', whose text does not identify it: ';
   if (value instanceof Promise) return `${why}await it before the call`;
+  const name = classOf(value);
+  const code = name && codeOfText(value as object);
+  if (name !== undefined && code !== undefined)
+    return `${why}make the key with a function, as in (value: ${name}) => \`order:\${${code}}\``;
   return `${why}name a property, as in <${text}.id>, or make the key with a function`;
+}
+
+/** The class of an object that is no plain one: `Date`, `ObjectId`. */
+function classOf(value: unknown): string | undefined {
+  if (!isObject(value) || Array.isArray(value) || value instanceof Promise) return undefined;
+  const { constructor } = value;
+  return typeof constructor === 'function' && constructor !== Object ? constructor.name : undefined;
+}
+
+/** What makes the text that identifies such an object; undefined where it has none. That of a Date depends on the time zone. */
+function codeOfText(value: object): string | undefined {
+  if (value instanceof Date) return 'value.toISOString()';
+  return value.toString === Object.prototype.toString ? undefined : 'value.toString()';
 }
 
 /** @param why for the client, without names of the application */

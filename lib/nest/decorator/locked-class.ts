@@ -16,6 +16,8 @@ export function lockedMethodsFrom(prototype: object | undefined): LockedMethod[]
 export interface UnlockedOverride {
   readonly override: string;
   readonly overridden: LockedMethod;
+  /** Whether it is a property of the object, which may call the method. */
+  readonly isProperty?: boolean;
 }
 
 /** The methods of a class, and of the classes that it extends, that override a locked one without being decorated. */
@@ -34,13 +36,18 @@ export function unlockedOverridesOf(prototype: object | undefined): UnlockedOver
   return found;
 }
 
-/** The properties of an object that hide a locked method of its class, such as arrow functions of a subclass. */
+/**
+ * The properties of an object that hide a locked method of its class, such as arrow functions of a subclass. One that is the method itself,
+ * bound, locks as well; one that is not enumerable is said to call the method.
+ */
 export function unlockedPropertiesOf(object: object): UnlockedOverride[] {
   const prototype = prototypeOf(object);
   if (prototype === undefined || lockedMethodsFrom(prototype).length === 0) return [];
-  return Reflect.ownKeys(object).flatMap((property) => {
+  return Object.entries(object).flatMap(([property, value]: [string, unknown]) => {
     const overridden = LockedMethod.of(prototype, property);
-    return overridden ? { override: `${prototype.constructor.name}.${String(property)}`, overridden } : [];
+    const isBound = typeof value === 'function' && value.name === `bound ${property}`;
+    if (!overridden || isBound) return [];
+    return { override: `${prototype.constructor.name}.${property}`, overridden, isProperty: true };
   });
 }
 

@@ -24,6 +24,14 @@ const ofArguments = (template: string | string[], ...args: unknown[]) =>
   parseKeyTemplates(template, METHOD_ARGUMENTS, PLACE)(args);
 
 const WITHOUT_VALUE = 'Pass a value, or correct the key: all calls without one would share a lock.';
+const MAKE_IT = (type: string, method: string): string =>
+  `, whose text does not identify it: make the key with a function, as in (value: ${type}) => \`order:\${value.${method}()}\`.`;
+class OrderId {
+  toString(): string {
+    return '7';
+  }
+}
+class Plain {}
 const NAME_A_PROPERTY =
   ', whose text does not identify it: name a property, as in <0.id>, or make the key with a function.';
 
@@ -51,6 +59,12 @@ describe('a key template', () => {
     expect(ofArguments(['account:<0>', 'account:<1>'], 'a', 'b')).toEqual(['account:a', 'account:b']);
   });
 
+  test('one of a request refuses a header in capitals, as no request has it', () => {
+    expect(() => parseKeyTemplates('<headers.Idempotency-Key>', HTTP_REQUEST, PLACE)).toThrow(
+      'write <headers.idempotency-key>',
+    );
+  });
+
   test('one of a request begins at a name', () => {
     const render = parseKeyTemplates('<params.id>:<headers.x-tenant>', HTTP_REQUEST, PLACE);
     expect(render({ params: { id: 1 }, headers: { 'x-tenant': 't' } })).toBe('1:t');
@@ -65,7 +79,9 @@ describe('a key template', () => {
     [[1], 'an array', NAME_A_PROPERTY],
     [Symbol('s'), 'a symbol', NAME_A_PROPERTY],
     [() => 1, 'a function', NAME_A_PROPERTY],
-    [new Date(0), 'an object', NAME_A_PROPERTY],
+    [new Date(0), 'an object (Date)', MAKE_IT('Date', 'toISOString')],
+    [new OrderId(), 'an object (OrderId)', MAKE_IT('OrderId', 'toString')],
+    [new Plain(), 'an object (Plain)', NAME_A_PROPERTY],
     [Promise.resolve('x'), 'a promise', ', whose text does not identify it: await it before the call.'],
   ])('never takes %p into a key', (value, named, advice) => {
     expect(() => ofArguments('order:<0>', value)).toThrow(LockKeyError);

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import fc from 'fast-check';
-import { Cluster, Redis } from 'ioredis';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { type FairLockModuleOptions, LockConfigurationError } from 'nestjs-fair-lock';
 import { describeDomain, type NumberOption } from '../../../../lib/core/options/option-domains.js';
 import { adviseOn, resolveOptions } from '../../../../lib/setup/option-resolution.js';
@@ -49,7 +50,7 @@ describe('the options', () => {
       drainTimeout: 10_000,
       slowWait: 10_000,
       slowHold: 30_000,
-      requestScope: true,
+      requestScope: 'handler',
       fairLockWaitTimeout: 300_000,
       lockWatchdogTimeout: 30_000,
     });
@@ -82,7 +83,7 @@ describe('the options', () => {
         onWarning('Redis did not answer.');
         return new MemoryLockStore();
       };
-      new FairLockRegistration('default', given, createStore).createService();
+      new FairLockRegistration('default', given, new ModulesContainer(), createStore).createService();
       return warned.mock.lastCall?.[0];
     };
     expect(warnings({})).toBe(
@@ -153,6 +154,20 @@ describe('the options', () => {
     expect(sentence).toMatch(/^The option redis must be a redis:\/\/ .* ioredis options with host, /);
     expect(sentence).toContain(`; it is ${found}, so the locks would be on localhost.`);
     expect(sentence).not.toContain('s3cret');
+  });
+
+  test.each([
+    [{ host: 'cache', port: Number('x') }, 'port is NaN'],
+    [{ host: 'cache', port: '63x9' }, "port is '63x9'"],
+    [{ port: 65_536 }, 'port is 65536'],
+    [{ host: 'cache', db: NaN }, 'db is NaN'],
+  ])('Redis may not be %j, with which a client connects to nothing', (redis, found) => {
+    expect(refusal({ redis: redis as RedisOptions })).toContain(`; its ${found}.`);
+  });
+
+  test('the port and the database of Redis can be text, as from the environment', () => {
+    const redis = { host: 'cache', port: '6379', db: '0' } as unknown as RedisOptions;
+    expect(resolveOptions({ redis }).redis).toMatchObject(redis);
   });
 
   test.each([Redis, Cluster, class Cache {}])('Redis may not be the class of a client: %p', (redis) => {
