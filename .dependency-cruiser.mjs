@@ -24,7 +24,7 @@ const LAYERS = {
     ['warnings'],
     ['engine'],
   ],
-  'lib/nest': [['fair-lock.tokens.ts'], ['decorator'], ['request'], ['module']],
+  'lib/nest': [['client', 'fair-lock.tokens.ts'], ['decorator'], ['request'], ['module']],
   'lib/stores/redis-client': [['server'], ['connection'], ['commands'], ['peers', 'scripts', 'start-up']],
   'lib/stores/redis': [['scripts']],
   'lib/stores/redisson': [['scripts']],

@@ -31,7 +31,7 @@ const DEFAULTS = {
   drainTimeout: 10_000,
   slowWait: 10_000,
   slowHold: 30_000,
-  requestScope: true,
+  requestScope: 'handler',
   fairLockWaitTimeout: 300_000,
 } satisfies FairLockModuleOptions;
 
@@ -56,7 +56,7 @@ const CHECKS: { readonly [Name in keyof FairLockModuleOptions]-?: Check } = {
   drainTimeout: numberOf('drainTimeout'),
   slowWait: falseOr(numberOf('slowWait')),
   slowHold: falseOr(numberOf('slowHold')),
-  requestScope: oneOf(true, false),
+  requestScope: oneOf('handler', 'deep', false),
   fairLockWaitTimeout: numberOf('fairLockWaitTimeout'),
   lockWatchdogTimeout: numberOf('lockWatchdogTimeout'),
 };

@@ -1,3 +1,4 @@
+import { type RequestScope } from '../core/options/acquire-options.js';
 import { type RedisSource } from '../stores/redis-client/connection/redis-source.js';
 
 /**
@@ -85,11 +86,16 @@ export interface FairLockModuleOptions {
   /** How long a hold can last before one warning is logged: 1 or more, or `false` for never. Default 30,000. */
   slowHold?: number | false | undefined;
   /**
-   * Whether a client that disconnects takes its request out of a queue: every HTTP (also GraphQL), WebSocket and gRPC request
-   * runs in an async scope that knows its client. One whose client has gone before does not join. Work that a request leaves behind after its
-   * response stays in the queue, as does a request inside a hold, or with `requestScope: false`. Default true.
+   * Which waits end when the client of an HTTP (also GraphQL), WebSocket or gRPC request goes away. Default `'handler'`.
+   *
+   * - `'handler'`: the wait for the lock of the handler itself (a decorated handler, `FairLockInterceptor`), before anything of the handler has
+   *   run; also if the request was answered meanwhile, as by `timeout()`. No other wait ends. Costs nothing where no handler is locked.
+   * - `'deep'`: every wait of the request outside of holds, however deep the call, until it is answered. Two risks: a promise that several requests share
+   *   (a cache, a memoized `init()`) is rejected for all of them when the client of the first one leaves; and a handler, or a listener that it has
+   *   called, ends in the middle, after some of its work is done. Each request of the application then runs in an async scope.
+   * - `false`: none.
    */
-  requestScope?: boolean | undefined;
+  requestScope?: RequestScope | undefined;
   /** Only for `redisson`: the wait time that Redisson assumes for a place in the queue (its name there). At least 1. Default 300,000. */
   fairLockWaitTimeout?: number | undefined;
   /** Only for `redisson`: Redisson's name for `watchdogTimeout`, which it replaces. */

@@ -5,14 +5,17 @@ import {
   Controller,
   type ExceptionFilter,
   type MessageEvent,
+  Module,
   Sse,
   UseFilters,
 } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { GraphQLModule } from '@nestjs/graphql';
 import { WsAdapter } from '@nestjs/platform-ws';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { FairLocked } from 'nestjs-fair-lock';
+import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
 import { type Observable, of } from 'rxjs';
 import { type WebSocket } from 'ws';
 import { AccountsController, KEY } from '../consumer/common/accounts.controller.js';
@@ -198,6 +201,21 @@ describe('the filters of an application', () => {
       { filter: false },
     );
     expect(await pay(web)).toEqual(CAUGHT);
+  });
+
+  test.each([
+    ['before FairLockModule, come after it', 423, false],
+    ['after it, come first', 418, true],
+  ])('that a module provides as APP_FILTER and is imported %s', async (_, status, isLast) => {
+    @Module({ providers: [{ provide: APP_FILTER, useClass: Everything }] })
+    class Filters {}
+    const locks = FairLockModule.forRoot({ store: 'memory' });
+    const imports = isLast ? [locks, Filters] : [Filters, locks];
+    const module = await Test.createTestingModule({ imports, controllers: [AccountsController] }).compile();
+    const app = module.createNestApplication(new ExpressAdapter(), { logger: false });
+    await app.listen(0, '127.0.0.1');
+    const web = { app, url: await app.getUrl(), locks: module.get(FairLockService) };
+    expect((await pay(web))[0]).toBe(status);
   });
 
   test("with filter: false and no other filter, Nest's answers 423 without any name", async () => {

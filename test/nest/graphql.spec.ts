@@ -37,16 +37,18 @@ class OrdersResolver {
   }
 }
 
+const APP = {
+  imports: [GraphQLModule.forRoot({ driver: PlainDriver, autoSchemaFile: true })],
+  providers: [OrdersResolver],
+};
+
 describe.each(PLATFORMS)('a GraphQL resolver on %s', (platform) => {
   let web: WebApp;
   const query = (text: string) => ({ method: 'POST', body: { query: text } });
   const send = async (text: string) => (await ask(`${web.url}/graphql`, query(text))).body;
 
   beforeAll(async () => {
-    web = await webApp(platform, {
-      imports: [GraphQLModule.forRoot({ driver: PlainDriver, autoSchemaFile: true })],
-      providers: [OrdersResolver],
-    });
+    web = await webApp(platform, APP);
   });
   afterAll(() => web.app.close());
   test.each(['above', 'below', 'intercepted'])('is locked (%s)', async (name) => {
@@ -57,11 +59,19 @@ describe.each(PLATFORMS)('a GraphQL resolver on %s', (platform) => {
     expect(await answer).toEqual({ data: { [name]: '1 order:1' } });
   });
 
-  test.each(['below', 'twoDown'])('whose client disconnects in line leaves the line (%s)', async (name) => {
+  test('whose client disconnects in line leaves the line', () => leavesTheLine('below', web));
+
+  test("leaves the line two services down with requestScope: 'deep'", async () => {
+    const deep = await webApp(platform, APP, { requestScope: 'deep' });
+    await leavesTheLine('twoDown', deep);
+    await deep.app.close();
+  });
+
+  async function leavesTheLine(name: string, web: WebApp): Promise<void> {
     await using _lock = await web.locks.acquire('order:1');
     const client = leavingClient(`${web.url}/graphql`, query(`{ ${name}(id: "1") }`));
     await waiting(web.locks, 'order:1', 1);
     client.leave();
     await waiting(web.locks, 'order:1', 0);
-  });
+  }
 });

@@ -30,6 +30,7 @@ service Orders {
   rpc Above (stream Part) returns (stream Part) {}
   rpc Intercepted (stream Part) returns (stream Part) {}
   rpc Pay (Part) returns (Part) {}
+  rpc Book (Part) returns (Part) {}
   rpc Feed (Part) returns (stream Part) {}
 }`;
 
@@ -41,7 +42,7 @@ const feed = new Subject<Part>();
 
 @Injectable()
 class Payments {
-  @FairLocked('order:<0>', { waitTime: Infinity, maxQueue: 1 })
+  @FairLocked('order:<0>', { waitTime: Infinity, maxQueue: 1, requestScope: 'deep' })
   async pay(id: string): Promise<Part> {
     if (id === 'lost') throw new LockLostError('order:lost', 'for the test');
     if (id === 'late') throw new LockTimeoutError('order:late', 1_000);
@@ -68,6 +69,12 @@ class OrdersController {
   @GrpcMethod('Orders', 'Pay')
   pay({ id }: Part): Promise<Part> {
     return this.payments.pay(id);
+  }
+
+  @GrpcMethod('Orders', 'Book')
+  @FairLocked('order:<0.id>')
+  async book(part: Part): Promise<Part> {
+    return part;
   }
 
   @GrpcMethod('Orders', 'Feed')
@@ -135,9 +142,12 @@ describe('a gRPC handler', () => {
   describe('that answers once', () => {
     const pay = (id: string) => firstValueFrom(orders['pay']!({ id })).catch((error: unknown) => error);
 
-    test('leaves the line, however deep the call, when its client cancels', async () => {
+    test.each([
+      ['of the handler itself', 'book'],
+      ["however deep the call, with requestScope: 'deep'", 'pay'],
+    ])('leaves the line %s when its client cancels', async (_, method) => {
       await using _lock = await locks.acquire('order:1');
-      const paying = orders['pay']!({ id: '1' }).subscribe({ error: () => undefined });
+      const paying = orders[method]!({ id: '1' }).subscribe({ error: () => undefined });
       await waiting(locks, 'order:1', 1);
       paying.unsubscribe();
       await waiting(locks, 'order:1', 0);
@@ -146,7 +156,7 @@ describe('a gRPC handler', () => {
     test('leaves the line when its deadline passes', async () => {
       await using _lock = await locks.acquire('order:1');
       const options = { deadline: Date.now() + 300 };
-      const late = firstValueFrom(orders['pay']!({ id: '1' }, new Metadata(), options));
+      const late = firstValueFrom(orders['book']!({ id: '1' }, new Metadata(), options));
       await waiting(locks, 'order:1', 1);
       await expect(late).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
       await waiting(locks, 'order:1', 0);

@@ -5,6 +5,7 @@ import {
   type MessageEvent,
   Param,
   ParseIntPipe,
+  Patch,
   Post,
   Req,
   Res,
@@ -304,13 +305,23 @@ test.each(PLATFORMS)(
       @Get()
       @UseInterceptors(FairLockInterceptor.for('cart:<param.id>'))
       all(): void {}
+
+      @Post()
+      @UseInterceptors(FairLockInterceptor.for('cart:<query.cart>:<body.cart>'))
+      create(): void {}
+
+      @Patch()
+      @FairLocked('cart:<0.id>')
+      async change(@Body() _change: { id: string }): Promise<void> {}
     }
     const recorder = new Recorder();
     const web = await webApp(platform, { controllers: [Misspelt] }, {}, (app) => app.useLogger(recorder));
     const statuses: unknown[] = [];
     for (const path of ['/7', '/8', '']) statuses.push((await ask(`${web.url}/carts${path}`)).status);
+    for (const method of ['POST', 'PATCH'])
+      statuses.push((await ask(`${web.url}/carts?id=7`, { method, body: { name: 'x' } })).status);
     await web.app.close();
-    expect(statuses).toEqual([400, 400, 400]);
+    expect(statuses).toEqual([400, 400, 400, 400, 400]);
     expect(recorder.warnings).toEqual([
       expect.stringMatching(
         / A request to Misspelt\.get got 400, .* the key is misspelt: its route has <params\.id>\. .* found undefined at <params\.idd>: <params> is an object without it\. /,
@@ -318,6 +329,10 @@ test.each(PLATFORMS)(
       expect.stringMatching(
         / A request to Misspelt\.all got 400, .* the key is misspelt: its route has no parameters\. /,
       ),
+      expect.stringMatching(
+        / A request to Misspelt\.create got 400, .*: its query has <query\.id>; its body has <body\.name>\. /,
+      ),
+      expect.stringMatching(/ A request to Misspelt\.change got 400, .* found undefined at <0\.id>/),
     ]);
   },
 );

@@ -6,10 +6,25 @@ import {
   SubscribeMessage,
   WebSocketGateway,
 } from '@nestjs/websockets';
-import { FairLocked, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
+import {
+  FairLocked,
+  FairLockInterceptor,
+  type FairLockModuleOptions,
+  FairLockService,
+} from 'nestjs-fair-lock';
 import { interval, map, Observable } from 'rxjs';
 import { eventually, SOON } from '../support/waiting.js';
-import { free, held, PLATFORMS, Recorder, waiting, webApp, type WebApp, webSocket } from './web-app.js';
+import {
+  free,
+  held,
+  type Platform,
+  PLATFORMS,
+  Recorder,
+  waiting,
+  webApp,
+  type WebApp,
+  webSocket,
+} from './web-app.js';
 
 @WebSocketGateway()
 class OrdersGateway {
@@ -52,21 +67,18 @@ class LockedGateway {
   async message(): Promise<void> {}
 }
 
+const recorder = new Recorder();
+const gateways = (platform: Platform, options: FairLockModuleOptions): Promise<WebApp> =>
+  webApp(platform, { providers: [OrdersGateway, PresenceGateway, LockedGateway] }, options, (app) => {
+    app.useWebSocketAdapter(new WsAdapter(app));
+    app.useLogger(recorder);
+  });
+
 describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
   let web: WebApp;
   let client: Awaited<ReturnType<typeof webSocket>>;
-  const recorder = new Recorder();
-
   beforeAll(async () => {
-    web = await webApp(
-      platform,
-      { providers: [OrdersGateway, PresenceGateway, LockedGateway] },
-      {},
-      (app) => {
-        app.useWebSocketAdapter(new WsAdapter(app));
-        app.useLogger(recorder);
-      },
-    );
+    web = await gateways(platform, {});
   });
   afterAll(() => web.app.close());
   beforeEach(async () => {
@@ -83,17 +95,23 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
     expect(await answered).toEqual({ event: 'done', data: '1 order:1' });
   });
 
-  test.each(['below', 'two down'])(
-    'whose client disconnects in line leaves the line (%s)',
-    async (message) => {
-      await using _lock = await web.locks.acquire('order:1');
+  test("whose client disconnects in line leaves the line; in a service, with requestScope: 'deep' only", async () => {
+    const deep = await gateways(platform, { requestScope: 'deep' });
+    for (const [{ locks, url }, message, left] of [
+      [web, 'below', 0],
+      [web, 'two down', 12],
+      [deep, 'two down', 0],
+    ] as const) {
+      await using _lock = await locks.acquire('order:1');
+      const { socket, send } = await webSocket({ url });
       // More than ten waits of one connection: each must leave, and none may warn of a leak.
-      for (let n = 0; n < 12; n++) client.send(message, '1');
-      await waiting(web.locks, 'order:1', 12);
-      client.socket.terminate();
-      await waiting(web.locks, 'order:1', 0);
-    },
-  );
+      for (let n = 0; n < 12; n++) send(message, '1');
+      await waiting(locks, 'order:1', 12);
+      socket.terminate();
+      await waiting(locks, 'order:1', left);
+    }
+    await deep.app.close();
+  });
 
   test('whose client disconnects in line leaves the line, also of an interceptor of the gateway', async () => {
     await using _lock = await web.locks.acquire('whole gateway');
@@ -113,6 +131,7 @@ describe.each(PLATFORMS)('a WebSocket gateway on %s', (platform) => {
   });
 
   test('logs that the handler of a connection did not get the lock, and does not end the process', async () => {
+    recorder.errors.length = 0;
     await using _lock = await web.locks.acquire('presence');
     const { socket } = await webSocket(web);
     await eventually(() => recorder.errors.length > 0, SOON, 'an error');

@@ -19,8 +19,8 @@ export type FairLockErrorCode =
 /** The part of an error that clients may see: the body of an HTTP response, `extensions` of a GraphQL error. */
 export interface FairLockErrorBody {
   /**
-   * As in HTTP: 400 a request without a usable key, 409 `forceRelease` found another holder, 423 not granted in time, 499 aborted or client
-   * gone, 500 a bug or a lost lock, 503 queue full, shutting down, no store or too few replicas.
+   * As in HTTP: 400 a request without a usable key, 409 `forceRelease` found another holder, 423 not granted in time, 499 the client
+   * has gone, 500 a bug or a lost lock, 503 queue full, aborted, shutting down, no store or too few replicas.
    */
   readonly statusCode: number;
   readonly code: FairLockErrorCode;

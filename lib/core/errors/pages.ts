@@ -11,6 +11,7 @@ export type Page =
   | 'outages#replicas'
   | 'outages#servers-without-wait'
   | 'outages#strict'
+  | 'locking#what-ends-a-wait'
   | 'service#acquire'
   | 'sharing#kinds-exclude-each-other'
   | 'production#shutdown'

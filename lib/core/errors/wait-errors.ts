@@ -60,9 +60,17 @@ export class ClientGoneError extends Error {
   }
 }
 
+/** Why the wait of a handler ends when its request has been answered without it: the `cause` of its LockAbortedError. */
+export class RequestAnsweredError extends Error {
+  constructor() {
+    super('The request was answered before its handler began, for example by a timeout.');
+    this.name = new.target.name;
+  }
+}
+
 /**
- * The caller's signal aborted while the request was in the queue, or the client of the request went away; `cause` is the
- * reason of the signal, or says that the client has gone.
+ * The caller's signal aborted while the request was in the queue, or the client of the request went away, or the request was answered
+ * without its handler; `cause` is the reason of the signal, or says which of them. 499 if the client that gets it has gone, else 503.
  */
 export class LockAbortedError extends FairLockError {
   static readonly code = 'ABORTED';
@@ -76,15 +84,20 @@ export class LockAbortedError extends FairLockError {
         reason instanceof ClientGoneError
           ? 'The client went away while its request waited for the lock.'
           : 'The wait for the lock was aborted.',
-      details:
-        (reason instanceof ClientGoneError
-          ? `The client went away while its request waited for the lock ${quote(key)}.`
-          : `The wait for the lock ${quote(key)} was aborted by the caller.`) +
-        ' The call has left the queue.',
-      status: 499,
+      details: `${whyAborted(quote(key), reason)} The call has left the queue.`,
+      status: 503,
+      retryAfter: 1,
       cause: reason,
     });
   }
+}
+
+function whyAborted(key: string, reason: unknown): string {
+  if (reason instanceof ClientGoneError)
+    return `The client went away while its request waited for the lock ${key}.`;
+  if (reason instanceof RequestAnsweredError)
+    return `The request was answered while it waited for the lock ${key}, for example by a timeout.`;
+  return `The wait for the lock ${key} was aborted by the caller.`;
 }
 
 /** The error of a request whose signal has aborted. A FairLockError given as the reason is used as it is. */

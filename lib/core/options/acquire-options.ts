@@ -1,5 +1,6 @@
+import { LockConfigurationError } from '../errors/errors.js';
 import { withPage } from '../errors/pages.js';
-import { detached } from '../runtime/async-context.js';
+import { detached, type Leaving } from '../runtime/async-context.js';
 import { printable, withWholeFigures } from '../errors/text.js';
 import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
 import { refuseValue, requireOptions } from './refusals.js';
@@ -17,10 +18,16 @@ export interface EngineDefaults extends Pick<
   /** Milliseconds after which one warning about a wait, or a hold, is logged; absent or `Infinity`: never. */
   slowWait?: number;
   slowHold?: number;
-  /** Absent: true. */
-  requestScope?: boolean;
+  /** Absent: `'handler'`. */
+  requestScope?: RequestScope;
+  /** Whether requests run in a scope that knows their client, so that a call may say `requestScope: 'deep'`; absent: nothing knows it. */
+  knowsClients?: boolean;
+  /** Times the end of a shutdown; returns what cancels it. Absent: by the global setTimeout. */
+  timer?: (code: () => void, ms: number) => () => void;
   /** Called with warnings for the operator, which no caller receives: a lost lock, a hold past `maxHold`. */
   onWarning: (message: string, detail?: object) => void;
+  /** Called instead of `onWarning` with what still holds a lock when the engine has closed. */
+  onLeft?: (message: string) => void;
 }
 
 /**
@@ -29,6 +36,9 @@ export interface EngineDefaults extends Pick<
  * applies to the service, the decorator and the interceptor.
  */
 export type AcquireOptions = CallOptions & SharingOptions;
+
+/** Which waits end when the client of a request goes away. */
+export type RequestScope = 'handler' | 'deep' | false;
 
 /** The options of a call, without those that say how it shares the lock. */
 export interface CallOptions {
@@ -74,10 +84,12 @@ export interface CallOptions {
    */
   onLost?: 'signal' | 'reject' | undefined;
   /**
-   * Whether a request leaves the queue when the client of the running HTTP, WebSocket or gRPC request goes away, unless it waits inside a hold.
-   * `false`: it keeps waiting, as for work that should outlive the request. Default: the module's, which is true unless set.
+   * Whether this call leaves the queue when the client of the running HTTP, WebSocket or gRPC request goes away: see the option of the module.
+   * `'handler'`: if it is the lock of the handler itself, by decorator or interceptor; without effect elsewhere. `'deep'`: also in a service,
+   * outside of holds; a call of the service may say so only if the module does, or a decorated method. `false`: it keeps waiting. Default:
+   * the module's, which is `'handler'` unless set.
    */
-  requestScope?: boolean | undefined;
+  requestScope?: RequestScope | undefined;
   /**
    * Called when the request is put in a queue (with several keys: in each queue), with the number of requests served before it, from 0.
    * Default: none. Only for calls of the service.
@@ -116,6 +128,14 @@ export const COMMON_OPTIONS: readonly Exclude<keyof AcquireOptions, OptionOfServ
 /** Marks the options of a decorated method that skips its work when `waitTime` has elapsed. The same symbol in every copy of this package. */
 export const SKIPS = Symbol.for('nestjs-fair-lock:skips');
 
+/** In the options of a call: the request whose handler begins with it. The same symbol in every copy of this package. */
+const HANDLED = Symbol.for('nestjs-fair-lock:handled');
+
+/** The options of the call with which the handler of `request` begins. */
+export function beginning<Options extends object>(options: Options, request: Leaving | undefined): Options {
+  return request ? { ...options, [HANDLED]: request } : options;
+}
+
 const CALL_OPTIONS = [...COMMON_OPTIONS, 'signal', 'onQueued', 'label', 'group'] as const;
 
 /**
@@ -151,6 +171,8 @@ export interface CheckedOptions
   readonly lock: string;
   /** The caller skips its work when `waitTime` has elapsed: that is not a failure, and nobody is warned. */
   readonly skips: boolean;
+  /** Ends the wait, whatever `requestScope` says but `false`. */
+  readonly handled: Leaving | undefined;
   /** The call is meant to wait and hold for long: it triggers no warning, and does not count as the oldest wait. */
   readonly lasting: boolean;
 }
@@ -158,6 +180,10 @@ export interface CheckedOptions
 type Given<Names extends keyof CallOptions> = {
   readonly [Name in Names]: Exclude<CallOptions[Name], undefined>;
 };
+
+const NOT_DEEP =
+  "The lock option requestScope of a call is 'deep', but the module does not know the clients of requests, so the call would keep waiting " +
+  "when its client has gone. Set requestScope: 'deep' in FairLockModule.forRoot(), or pass a signal.";
 
 /** @throws LockConfigurationError for an option that cannot work; `of` says in it whose option it is */
 export function checkOptions(
@@ -172,13 +198,15 @@ export function checkOptions(
     wholeNumber(option, value) ?? refuse(option, describeDomain(option), value);
   requireOptions(options, CALL_OPTIONS, 'lock');
   const { leaseTime, label = '', group = OTHER, signal, onQueued } = options;
-  const { holdAtLeast = 0, requestScope = defaults.requestScope ?? true } = options;
+  const { holdAtLeast = 0, requestScope = defaults.requestScope ?? 'handler' } = options;
   // Not by `??`: null would count as absent.
   const { waitTime = defaults.waitTime, maxQueue = defaults.maxQueue, maxHold = defaults.maxHold } = options;
   const { onLost = defaults.onLost, reentrant = defaults.reentrant } = options;
   if (onLost !== 'signal' && onLost !== 'reject') refuse('onLost', "'signal' or 'reject'", onLost);
   if (typeof reentrant !== 'boolean') refuse('reentrant', 'true or false', reentrant);
-  if (typeof requestScope !== 'boolean') refuse('requestScope', 'true or false', requestScope);
+  if (requestScope !== 'handler' && requestScope !== 'deep' && requestScope !== false)
+    refuse('requestScope', "'handler', 'deep' or false", requestScope);
+  if (requestScope === 'deep' && defaults.knowsClients === false) throw new LockConfigurationError(NOT_DEEP);
   if (typeof label !== 'string') refuse('label', 'a string', label);
   if (typeof group !== 'string') refuse('group', 'a string', group);
   if (signal !== undefined && !isAbortSignal(signal)) refuse('signal', 'an AbortSignal', signal);
@@ -198,6 +226,7 @@ export function checkOptions(
     signal,
     onQueued: onQueued && guarded(onQueued, defaults),
     skips: SKIPS in options,
+    handled: (options as { readonly [HANDLED]?: Leaving })[HANDLED],
     lasting,
   };
 }

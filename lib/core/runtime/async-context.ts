@@ -1,27 +1,33 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { sharedByAllCopies } from './shared-by-all-copies.js';
 
+/** What a wait can end with. */
+export interface Leaving {
+  /** Aborts when the wait should end, with the reason; from the start if it should have ended already. Asked for only while in a queue. */
+  leaving(): AbortSignal;
+}
+
 /** The client for which a request runs. Made for every request, so it must cost nothing before a request waits. */
-export interface RequestClient {
+export interface RequestClient extends Leaving {
   /**
    * Whether the request has not been answered yet, not even a client that has gone. If it has, the code that asks for a lock is work that
    * the request left behind.
    */
   readonly awaitsAnswer: boolean;
-
-  /** Aborts with a ClientGoneError when the client goes away before it was answered; from the start if it has gone already. */
-  leaving(): AbortSignal;
 }
 
 /** What an async flow carries with it. */
 interface Flow {
+  /** Ends every wait of the flow (`requestScope: 'deep'`). */
   readonly client: RequestClient | undefined;
+  /** Ends the wait of the handler that Nest is about to call, and no other. */
+  readonly handled: object | undefined;
   /** The locks that it is inside of, as lock-handle.ts keeps them. */
   readonly scope: object | undefined;
 }
 
 /**
- * One storage for both fields: before Node 24 each storage costs time for every promise of the process.
+ * One storage for all fields: before Node 24 each storage costs time for every promise of the process.
  *
  * Use only `run`, never `enterWith`, so that a scope ends with its code. The name contains the version of the format: raise it when
  * `RequestClient` or `Scope` changes, or the part of a lock that a nested call uses. Only copies with the same version share flows.
@@ -35,7 +41,17 @@ const flows = sharedByAllCopies('nestjs-fair-lock:flow:1', () => new AsyncLocalS
  * The request begins outside of every hold, also on a server that a section has begun to listen with: it is not a part of that section.
  */
 export function runForClient<T>(client: RequestClient, code: () => T): T {
-  return flows.run({ client, scope: undefined }, code);
+  return flows.run({ client, handled: undefined, scope: undefined }, code);
+}
+
+/** Runs the handler of a request, and what Nest runs before it. */
+export function runHandling<T>(handled: object, code: () => T): T {
+  return flows.run({ client: currentClient(), handled, scope: scopeOfFlow() }, code);
+}
+
+/** The request whose handler runs in this flow. */
+export function handledRequest(): object | undefined {
+  return flows.getStore()?.handled;
 }
 
 /** The client for which this code runs. */
@@ -45,7 +61,7 @@ export function currentClient(): RequestClient | undefined {
 
 /** Runs `code`, and everything it starts, in a scope; undefined: in none. */
 export function runInScope<T>(scope: object | undefined, code: () => T): T {
-  return flows.run({ client: currentClient(), scope }, code);
+  return flows.run({ client: currentClient(), handled: handledRequest(), scope }, code);
 }
 
 /** The scope in which this code runs. */

@@ -5,7 +5,7 @@ import type { Hold } from '../holds/hold.js';
 import type { CheckedOptions } from '../options/acquire-options.js';
 import type { Caller, Wait } from '../port/wait.js';
 import { follow, unfollow } from '../runtime/abort-relay.js';
-import { currentClient, type RequestClient } from '../runtime/async-context.js';
+import { currentClient, type Leaving } from '../runtime/async-context.js';
 import type { Linked } from '../runtime/linked-list.js';
 
 /** One call of an engine. With several keys it waits in several queues, one after the other. */
@@ -34,9 +34,11 @@ export class Call implements Linked<Call>, Caller {
   taken: readonly Hold[] | undefined;
   /** Reports its place to the caller, in the async context of the call. */
   readonly onQueued: CheckedOptions['onQueued'];
-  /** The client of the request: when it goes away, the request leaves the queue. */
-  private readonly client: RequestClient | undefined;
-  /** Aborts when that client goes away. Listened to only while in the queue. */
+  /** The client of the request, with `requestScope: 'deep'`: when it goes away, a call outside of holds leaves the queue. */
+  private readonly client: Leaving | undefined;
+  /** The request whose handler begins with this call, before anything of it has run. */
+  private readonly handled: Leaving | undefined;
+  /** Aborts when one of the two says so. Listened to only while in the queue. */
   private leaving: AbortSignal | undefined;
 
   /** @param isTry it does not wait, and its caller goes on without the lock */
@@ -47,8 +49,9 @@ export class Call implements Linked<Call>, Caller {
     this.skips = isTry || options.skips;
     this.waitTime = isTry ? 0 : options.waitTime;
     this.deadline = performance.now() + this.waitTime;
-    const client = options.requestScope ? currentClient() : undefined;
+    const client = options.requestScope === 'deep' ? currentClient() : undefined;
     this.client = client?.awaitsAnswer ? client : undefined;
+    this.handled = options.requestScope === false ? undefined : options.handled;
     this.onQueued = options.onQueued && AsyncResource.bind(options.onQueued, 'FairLock.onQueued');
   }
 
@@ -71,14 +74,14 @@ export class Call implements Linked<Call>, Caller {
     if (signal) follow(signal, wait);
   }
 
-  /** A store has put the wait in the queue. A request inside a hold goes on waiting when its client goes away. */
+  /** A store has put the wait in the queue. */
   queued(ahead: number, id?: string): void {
     const { wait, description, options } = this;
     if (!wait) return;
     this.place = { ahead, id };
     if (description) description.ahead = ahead;
     emit({ type: 'queued', key: wait.key, lock: options.lock, ahead });
-    this.leaving = this.insideHold ? undefined : this.client?.leaving();
+    this.leaving = (this.handled ?? (this.insideHold ? undefined : this.client))?.leaving();
     if (this.leaving) follow(this.leaving, wait);
     this.onQueued?.(ahead);
   }

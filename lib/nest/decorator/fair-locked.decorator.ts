@@ -1,9 +1,10 @@
-import { Inject } from '@nestjs/common';
+import { Inject, UseInterceptors } from '@nestjs/common';
 import { COMMON_OPTIONS } from '../../core/options/acquire-options.js';
 import { requireOptions } from '../../core/options/refusals.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { shown } from '../../core/errors/text.js';
 import { isClass } from '../../setup/option-checks.js';
+import { HandlerScope } from '../client/handler-scope.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
 import { nameOf, nameOfPlace, refuseStandardDecorators, refuseUndefined } from './decorated-place.js';
 import {
@@ -47,10 +48,11 @@ import { keepIdentity } from './wrapper-identity.js';
  * feed(): Observable<MessageEvent> { … }
  */
 export function FairLocked(): LockedDecorator<WithoutKey, FairLockedOptions>;
-export function FairLocked<
-  const Key extends LockedKey,
-  const Options extends FairLockedOptions = FairLockedOptions,
->(key: Key, options?: Options): LockedDecorator<Key, Options>;
+export function FairLocked<const Key extends LockedKey>(key: Key): LockedDecorator<Key, FairLockedOptions>;
+export function FairLocked<const Key extends LockedKey, const Options extends FairLockedOptions>(
+  key: Key,
+  options: Options,
+): LockedDecorator<Key, Options>;
 export function FairLocked(
   ...given: [key?: LockedKey, options?: FairLockedOptions]
 ): LockedDecorator<WithoutKey, FairLockedOptions> {
@@ -74,6 +76,8 @@ export function FairLocked(
     const wrapped = locked.wrapper();
     keepIdentity(method as object, wrapped);
     (descriptor as PropertyDescriptor).value = wrapped;
+    if (options?.requestScope !== false)
+      UseInterceptors(new HandlerScope(locked))(target, property, descriptor as PropertyDescriptor);
     LockedMethod.mark(target, property, locked);
     Inject(token)(target, locked.serviceProperty);
   };

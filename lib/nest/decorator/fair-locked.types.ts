@@ -28,7 +28,8 @@ export type FairLockedOptions = Omit<CallOptions, OptionOfService> & MethodShari
 export interface OptionsOfDecorator {
   /**
    * What happens instead of a LockTimeoutError if the lock was not granted within `waitTime`. `'skip'`: nothing, and the result is
-   * undefined (a stream ends without a value); a method that does not handle a request also skips when the application closes. A
+   * undefined (a stream ends without a value); a method that does not handle a request also skips when the application closes. On the processor of a
+   * queue, or a message handler, the job or message then counts as done. A
    * function replaces the method: it is called with the same `this` and arguments, without the lock.
    */
   onTimeout?: 'skip' | Method | undefined;

@@ -1,10 +1,11 @@
 import 'reflect-metadata';
 import { EMPTY, isObservable, type Observable } from 'rxjs';
-import { type AcquireOptions, checkOptionsOf, SKIPS } from '../../core/options/acquire-options.js';
+import { type AcquireOptions, beginning, checkOptionsOf, SKIPS } from '../../core/options/acquire-options.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../../core/errors/errors.js';
 import { shown } from '../../core/errors/text.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
+import { HandledRequest } from '../client/handler-scope.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
 import { isPromiseIgnored, logIgnored } from './ignored-promise.js';
@@ -22,6 +23,7 @@ import { lockIteration } from './locked-iteration.js';
 import { lockObservable } from './locked-observable.js';
 import { type OpenStream, openStream } from './locked-stream.js';
 import { isAsyncGeneratorFunction, methodKind, type MethodKind, nameOfKind } from './method-kind.js';
+import { warningOfNone } from './request-without-key.js';
 import { isAsyncIterable, nameOfResult, whyUnread } from './unread-result.js';
 
 /** Any function, as its wrapper calls it. */
@@ -106,16 +108,25 @@ export class LockedMethod {
       : undefined;
   }
 
+  /** Whether its wait ends with the client of the request that it runs in, however deep the call. */
+  get isDeep(): boolean {
+    return this.acquireOptions.requestScope === 'deep';
+  }
+
   /**
    * The keys of a call with these arguments.
    *
    * @throws LockKeyError if an argument does not make a key
    */
   keys(self: unknown, args: readonly unknown[]): readonly string[] {
-    return [namesOf(this.keysOf(self, args))].flat();
+    return [namesOf(this.keysFor(self, args))].flat();
   }
 
   private keysOf(self: unknown, args: readonly unknown[]): LockKeys {
+    return warningOfNone(this, this.where, () => this.keysFor(self, args));
+  }
+
+  private keysFor(self: unknown, args: readonly unknown[]): LockKeys {
     return this.makeKeys(new MethodCall(this.place, self, args));
   }
 
@@ -144,15 +155,19 @@ export class LockedMethod {
   }
 
   private async promise(self: unknown, args: unknown[]): Promise<unknown> {
+    const request = HandledRequest.for(this);
     let begun = false;
     const section = (): unknown => {
       begun = true;
+      request?.begin();
       const result = Reflect.apply(this.method, self, args);
       return result instanceof Promise ? result.then((value) => this.read(value, true)) : this.read(result);
     };
     try {
       const service = injected(self, this.serviceProperty) ?? (await this.missing(self));
-      return await service.withLock(this.keysOf(self, args), section, this.acquireOptions);
+      const keys = this.keysOf(self, args);
+      const result = await service.withLock(keys, section, beginning(this.acquireOptions, request));
+      return begun ? result : this.refuseMock();
     } catch (error) {
       // Once the method has begun, a timeout is that of another lock inside the method, and passes through.
       const instead = begun ? undefined : this.insteadOf(error);
@@ -181,9 +196,13 @@ export class LockedMethod {
       const result = Reflect.apply(method, self, args);
       return isObservable(result) ? result : this.refuseResult(result, method);
     };
+    const request = HandledRequest.for(this);
     return lockObservable(
-      this.opener(self, args),
-      () => call(this.method),
+      this.opener(self, args, request),
+      () => {
+        request?.begin();
+        return call(this.method);
+      },
       (error) => {
         const instead = this.insteadOf(error);
         return instead === 'skip' ? EMPTY : instead && call(instead);
@@ -196,9 +215,13 @@ export class LockedMethod {
       const result = Reflect.apply(method, self, args);
       return isAsyncIterable(result) ? result : this.refuseResult(result, method);
     };
+    const request = HandledRequest.for(this);
     return lockIteration(
-      this.opener(self, args),
-      () => call(this.method),
+      this.opener(self, args, request),
+      () => {
+        request?.begin();
+        return call(this.method);
+      },
       (error) => {
         const instead = this.insteadOf(error);
         return instead === 'skip' ? nothing() : instead && call(instead);
@@ -207,11 +230,20 @@ export class LockedMethod {
   }
 
   /** Async, so that a missing service and a bad key reach the caller as the stream's error. */
-  private opener(self: unknown, args: unknown[]): OpenStream {
+  private opener(self: unknown, args: unknown[], request: HandledRequest | undefined): OpenStream {
     return async (leaving) => {
       const service = injected(self, this.serviceProperty) ?? (await this.missing(self));
-      return openStream(service, this.keysOf(self, args), this.acquireOptions, leaving);
+      return openStream(service, this.keysOf(self, args), beginning(this.acquireOptions, request), leaving);
     };
+  }
+
+  /** @throws LockConfigurationError for a stand-in of the service that runs no section: the caller would take undefined for the result */
+  private refuseMock(): never {
+    throw new LockConfigurationError(
+      `@FairLocked on ${this.where}: withLock() of the injected service resolved without calling the method, as automatic mocks do. In a test, ` +
+        'import FairLockTestingModule.forRoot() of nestjs-fair-lock/testing, or let the stub call it: ' +
+        '{ withLock: (keys, section) => section() }.',
+    );
   }
 
   /** What replaces the method when the lock was not granted. */

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { Controller, createParamDecorator } from '@nestjs/common';
+import { Controller, createParamDecorator, UseInterceptors } from '@nestjs/common';
 import { isOfListeners } from './listener-metadata.js';
 
 /** A decorator of a class, as Nest exports them. */
@@ -17,7 +17,7 @@ export function metadataKeysOf(decorator: DecoratorOfClass): unknown[] {
 
 /** The list that a decorator such as `@UseFilters` keeps for a class: read it, or put `first` in front of it. */
 export class ListOfClass {
-  private readonly key: unknown;
+  readonly key: unknown;
 
   constructor(decorator: DecoratorOfClass) {
     [this.key] = metadataKeysOf(decorator);
@@ -34,6 +34,9 @@ export class ListOfClass {
     if (!list.includes(first)) Reflect.defineMetadata(this.key, [first, ...list], target);
   }
 }
+
+/** The interceptors of a class or a method. */
+export const interceptorsOf = new ListOfClass(UseInterceptors({ intercept: (_, next) => next.handle() }));
 
 /** The metadata key for parameters that `@Param()`, `@Body()`, `@Payload()`, `@Args()` … fill, read from a probe class. */
 const PARAMETERS: unknown = (() => {
@@ -60,6 +63,11 @@ export function isHandler(target: object, property: string | symbol): boolean {
   if (Reflect.hasMetadata(PARAMETERS, constructor, property)) return true;
   if (!handlerClasses.controllers(constructor) && !handlerClasses.gateways(constructor)) return false;
   const handler: unknown = Object.getOwnPropertyDescriptor(target, property)?.value;
-  if (typeof handler !== 'function') return false;
-  return (Reflect.getMetadataKeys(handler) as unknown[]).some((key) => !isOfListeners(key));
+  return typeof handler === 'function' && isRouted(handler);
+}
+
+/** Whether a method has metadata as those of a route or a message pattern. `@FairLocked` itself adds an interceptor to every method. */
+export function isRouted(method: object): boolean {
+  const keys = Reflect.getMetadataKeys(method) as unknown[];
+  return keys.some((key) => key !== interceptorsOf.key && !isOfListeners(key));
 }

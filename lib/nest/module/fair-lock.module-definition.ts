@@ -9,7 +9,7 @@ import { getStoreFactoryToken } from './store-factory-token.js';
 import { createStore, type StoreFactory } from '../../setup/store-factory.js';
 import { DEFAULT_NAME, tokensOf } from '../fair-lock.tokens.js';
 import { prepareGateways } from '../request/gateways.js';
-import { prepareGrpcControllers } from '../request/grpc-request-scope.js';
+import { prepareDeepScope } from '../request/deep-scope.js';
 import { watchHandlers } from '../request/handler-run.js';
 import { FAIR_LOCK_NAME, refuseSecondOf } from './second-registration.js';
 
@@ -78,11 +78,10 @@ function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] 
         createStore: StoreFactory,
       ) => {
         refuseSecondOf(name, modules);
-        const registration = new FairLockRegistration(name, given, createStore);
-        const { requestScope } = registration.options;
-        await prepareGateways(modules, { requestScope, filter });
+        const registration = new FairLockRegistration(name, given, modules, createStore);
+        await prepareGateways(modules, filter);
         watchHandlers(modules, FairLockInterceptor);
-        if (requestScope) await prepareGrpcControllers(modules);
+        if (registration.isDeep) prepareDeepScope(modules);
         return registration;
       },
     },

@@ -7,7 +7,7 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import { HttpAdapterHost, ModuleRef, ModulesContainer } from '@nestjs/core';
+import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import {
   type FairLockModuleAsyncOptions,
@@ -18,7 +18,7 @@ import { type FairLockModuleOptions } from '../../setup/options.js';
 import { requireObject, withInherited } from '../../setup/option-resolution.js';
 import { FAIR_LOCK_REGISTRATION, type FairLockRegistration } from './fair-lock.registration.js';
 import { printAs } from '../../core/runtime/printing.js';
-import { installHttpRequestScope } from '../request/http-request-scope.js';
+import { installDeepScope } from '../request/deep-scope.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { getFairLockToken, tokensOf } from '../fair-lock.tokens.js';
 import { FAIR_LOCK_NAME } from './second-registration.js';
@@ -30,18 +30,17 @@ export class RegisteredModule implements NestModule, OnModuleInit, OnApplication
   constructor(
     @Inject(FAIR_LOCK_NAME) private readonly name: string,
     @Inject(ModuleRef) private readonly self: ModuleRef,
-    @Inject(ModulesContainer) private readonly modules: ModulesContainer,
     @Inject(HttpAdapterHost) private readonly http: HttpAdapterHost,
   ) {}
 
   configure(): void {
-    if (this.registration.options.requestScope) installHttpRequestScope(this.http.httpAdapter);
+    if (this.registration.isDeep) installDeepScope(this.http.httpAdapter);
   }
 
   onModuleInit(): void {
     const { registration } = this;
     const service = this.self.get<FairLockService>(getFairLockToken(this.name), { strict: true });
-    registration.prepareProviders(this.modules, service);
+    registration.prepareProviders(service);
   }
 
   /** The sections have ended before, or their time was up: see FairLockLifecycleModule. */

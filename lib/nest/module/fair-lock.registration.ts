@@ -23,6 +23,8 @@ export const FAIR_LOCK_REGISTRATION = Symbol('FairLock: registration');
  */
 export class FairLockRegistration {
   readonly options: ResolvedFairLockOptions;
+  /** Whether requests run in a scope that knows their client: the module or one of its locked methods says `requestScope: 'deep'`. */
+  readonly isDeep: boolean;
   private readonly logger: Logger;
   private readonly noteOnAddress: string;
   /** Undefined until its service is made. */
@@ -33,10 +35,14 @@ export class FairLockRegistration {
   constructor(
     private readonly name: string,
     given: FairLockModuleOptions,
+    private readonly modules: ModulesContainer,
     private readonly createStore: StoreFactory,
   ) {
     this.logger = new Logger(name === DEFAULT_NAME ? 'FairLock' : `FairLock:${name}`);
     this.options = resolveOptions(given);
+    this.isDeep =
+      this.options.requestScope === 'deep' ||
+      lockedMethods(modules, servicePropertyOf(name)).some(({ isDeep }) => isDeep);
     this.noteOnAddress = noteOnAddress(given);
     const advice = adviseOn(this.options);
     if (advice !== undefined) this.logger.debug(advice);
@@ -48,12 +54,13 @@ export class FairLockRegistration {
       logger.warn(withPage(message, 'troubleshooting#warnings-at-the-start', this.noteOnAddress)),
     );
     this.store = store;
-    this.engine = new LockEngine(
-      store,
-      engineOptions(options, (message, detail) =>
+    this.engine = new LockEngine(store, {
+      ...engineOptions(options, (message, detail) =>
         detail ? logger.warn(message, detail) : logger.warn(message),
       ),
-    );
+      knowsClients: this.isDeep,
+      ...this.createStore.engine,
+    });
     return this.engine.service;
   }
 
@@ -63,7 +70,8 @@ export class FairLockRegistration {
    *
    * @throws LockConfigurationError for an object that cannot get it, and for a method whose options the store cannot serve
    */
-  prepareProviders(modules: ModulesContainer, service: FairLockService): void {
+  prepareProviders(service: FairLockService): void {
+    const { modules } = this;
     const property = servicePropertyOf(this.name);
     const locked = lockedMethods(modules, property);
     for (const { where, shared } of locked) {
@@ -79,15 +87,15 @@ export class FairLockRegistration {
       );
     }
     giveToHandedOut(modules, property, service);
-    for (const { override, overridden } of unlockedOverrides(modules, property)) {
-      this.logger.warn(
-        withPage(
-          `${override} overrides ${overridden.where}, which is locked by @FairLocked, but is not decorated: calls to it run without the ` +
-            `lock, except for what it does inside super.${String(overridden.property)}(). Decorate it as well (make it a method first if it is a ` +
-            'property); if part of it should run without the lock, give it another name.',
-          'troubleshooting-your-code#an-override-without-a-decorator',
-        ),
-      );
+    for (const { override, overridden, isProperty } of unlockedOverrides(modules, property)) {
+      const name = String(overridden.property);
+      const warning = isProperty
+        ? `A property stands in for ${overridden.where}, which is locked by @FairLocked: unless it calls that method, calls to it may run without ` +
+          `the lock. If it does not, make it a method, and decorate it. If it does, define it so that it is not enumerable, which ends this ` +
+          `warning: Object.defineProperty(this, '${name}', { value }).`
+        : `${override} overrides ${overridden.where}, which is locked by @FairLocked, but is not decorated: calls to it run without the ` +
+          `lock, except for what it does inside super.${name}(). Decorate it as well (make it a method first if it is a property); if part of it should run without the lock, give it another name.`;
+      this.logger.warn(withPage(warning, 'troubleshooting-your-code#an-override-without-a-decorator'));
     }
   }
 }

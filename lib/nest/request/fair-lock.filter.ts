@@ -4,10 +4,14 @@ import { type Observable, throwError } from 'rxjs';
 import {
   FairLockError,
   type FairLockErrorBody,
+  ClientGoneError,
+  LockAbortedError,
   LockNotReplicatedError,
   LockStoreUnavailableError,
 } from '../../core/errors/errors.js';
-import { grpcCallOf, grpcCodeOf } from './grpc-call.js';
+import { withPage } from '../../core/errors/pages.js';
+import { clientOf } from '../client/client-of.js';
+import { grpcCallOf, grpcCodeOf } from '../client/grpc-call.js';
 
 /** One line for each cause of an outage in this time (ms), however many requests it costs. */
 const PERIOD = 10_000;
@@ -17,6 +21,7 @@ const PERIOD = 10_000;
  * Express and Fastify. gRPC: a status code. Other RPC and WebSocket: a {@link FairLockErrorBody} with `status: 'error'`. GraphQL: `extensions`.
  * It logs what an operator must know (a lost lock, an unreachable store, a bug) with its code and all details, and an unreachable store at
  * most once in 10 s for each cause; a timeout, a full queue, a client that left and a request without a usable key are not logged.
+ * An aborted wait is 499 if the client has left, else 503.
  *
  * The module registers it for the application and its gateways, behind the application's own filters of
  * `useGlobalFilters` and `@UseFilters`, unless `FairLockModule.forRoot({ filter: false })` says otherwise. Nest gives no
@@ -36,11 +41,12 @@ export class FairLockFilter implements ExceptionFilter<FairLockError> {
   private readonly outages = new Map<string, { readonly at: number; unsaid: number }>();
 
   catch(error: FairLockError, host: ArgumentsHost): Observable<never> | void {
-    this.log(error);
-    const body = bodyOf(error);
+    const hasLeft = error instanceof LockAbortedError && clientOf(host)?.hasGone() === true;
+    if (!hasLeft) this.log(error);
+    const body = hasLeft ? ofClientThatLeft(error) : bodyOf(error);
     switch (host.getType<string>()) {
       case 'http':
-        return answerHttp(host.switchToHttp().getResponse(), body);
+        return answerHttp(replyOf(host, error), body);
       case 'rpc':
         return throwError(() => (grpcCallOf(host) ? grpcStatusOf(body) : { status: 'error', ...body }));
       case 'ws':
@@ -62,14 +68,28 @@ export class FairLockFilter implements ExceptionFilter<FairLockError> {
     }
     if (outage !== undefined) this.outages.set(outage, { at: performance.now(), unsaid: 0 });
     const more = last?.unsaid ? ` (and ${last.unsaid} more since the last such line)` : '';
-    this.logger.error(`${error.code}${more}: ${error.details}`, error.stack);
+    const why = outage === LockAbortedError.code ? SHARED : '';
+    this.logger.error(`${error.code}${more}: ${error.details}${why}`, error.stack);
   }
 }
 
-/** Why the store does not serve; undefined for other errors. */
+/** The remedy for a client that gets the error of another one. */
+const SHARED = withPage(
+  ' It shared its wait with another client, which is still connected and got 503: both waited for one promise, for example of a cache. ' +
+    "Set requestScope: 'handler' or false on that lock.",
+  'locking#what-ends-a-wait',
+);
+
+/** What is logged once for many responses: why the store does not serve, or that one client has ended the wait of another. */
 function outageOf(error: FairLockError): string | undefined {
   if (error instanceof LockStoreUnavailableError) return error.failure;
+  if (error instanceof LockAbortedError && error.cause instanceof ClientGoneError) return error.code;
   return error instanceof LockNotReplicatedError ? error.code : undefined;
+}
+
+/** Nobody reads it, but logs of requests show the status. */
+function ofClientThatLeft(error: FairLockError): FairLockErrorBody {
+  return { statusCode: 499, code: error.code, message: error.message };
 }
 
 /** Replaces a message that no client can use by the name of the status. */
@@ -90,6 +110,13 @@ interface HttpReply {
   status(code: number): this;
   header(name: string, value: string): this;
   send(body: object): unknown;
+}
+
+/** @throws the error itself where packages call a handler in their own way, which Nest calls `http` as well: they have no response */
+function replyOf(host: ArgumentsHost, error: FairLockError): HttpReply & ServerResponse {
+  const reply = host.switchToHttp().getResponse<(HttpReply & ServerResponse) | undefined>();
+  if (typeof reply?.status !== 'function') throw error;
+  return reply;
 }
 
 function answerHttp(reply: HttpReply & ServerResponse, body: FairLockErrorBody): void {

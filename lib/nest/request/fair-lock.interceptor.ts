@@ -4,7 +4,6 @@ import {
   type ExecutionContext,
   Inject,
   Injectable,
-  Logger,
   mixin,
   type NestInterceptor,
   type Type,
@@ -12,6 +11,7 @@ import {
 import { defer, type Observable } from 'rxjs';
 import {
   type CallOptions,
+  beginning,
   checkOptionsOf,
   COMMON_OPTIONS,
   type OptionOfService,
@@ -19,9 +19,12 @@ import {
 import { refuseValue, requireOptions } from '../../core/options/refusals.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { type Sharing } from '../../core/options/sharing.js';
-import { LockConfigurationError, LockKeyError } from '../../core/errors/errors.js';
+import { LockConfigurationError } from '../../core/errors/errors.js';
+import { printable } from '../../core/errors/text.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
-import { isCutOff, onClosed } from './closed-response.js';
+import { responseOf } from '../client/client-of.js';
+import { isCutOff, onClosed } from '../client/closed-response.js';
+import { HandledRequest } from '../client/handler-scope.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
 import { HandlerRun } from './handler-run.js';
 import { refuseUndefined } from '../decorator/decorated-place.js';
@@ -29,6 +32,7 @@ import { groupOf, HTTP_REQUEST, type KeyPlace } from '../decorator/key-template.
 import { acquireOptionsOf, keysOfCalls, type KeySource } from '../decorator/locked-keys.js';
 import { lockObservable } from '../decorator/locked-observable.js';
 import { openStream } from '../decorator/locked-stream.js';
+import { warningOfNone } from '../decorator/request-without-key.js';
 
 /** With whom a request can hold a lock at the same time. Each number can be a function of the ExecutionContext. */
 export type RequestSharing = Sharing<number | ((context: ExecutionContext) => number)>;
@@ -41,6 +45,9 @@ export type RequestKey =
 
 /** `maxHold` of `until: 'response'`, ms: longer than proxies let a request take by default. */
 const MAX_HOLD_OF_RESPONSE = 60_000;
+
+/** A warning about a request that makes no key names so many of its values. */
+const MOST_NAMES = 20;
 
 const MADE_BY_NEW =
   'A FairLockInterceptor was created with new, so no lock was injected. Let Nest create it: pass the class to @UseInterceptors(), ' +
@@ -82,7 +89,8 @@ export abstract class FairLockInterceptor implements NestInterceptor {
    * @throws LockKeyError or LockConfigurationError immediately for a malformed template or an option that does not exist;
    *   LockKeyError at the request if it finds no string, number, bigint or boolean
    */
-  static for(key: RequestKey, options?: FairLockInterceptorOptions): Type<NestInterceptor>;
+  static for(key: RequestKey): Type<NestInterceptor>;
+  static for(key: RequestKey, options: FairLockInterceptorOptions): Type<NestInterceptor>;
   static for(...given: [key: RequestKey, options?: FairLockInterceptorOptions]): Type<NestInterceptor> {
     const [key, options = {}] = given;
     refuseUndefined(
@@ -112,10 +120,20 @@ export abstract class FairLockInterceptor implements NestInterceptor {
             async (leaving) => {
               const place = placeOf(context);
               const terms = { group: groupOf(key, place), ...acquireOptions, label: place };
-              const response = until === 'response' ? responseOf(context) : undefined;
+              const response = until === 'response' ? requireResponse(context) : undefined;
               if (response) terms.maxHold ??= Math.min(locks.maxHold, MAX_HOLD_OF_RESPONSE);
-              const keys = warningOfNone(context, () => keysOf(sourceIn(context)));
-              const hold = await openStream(locks, keys, terms, leaving);
+              const keys = warningOfNone(
+                context.getHandler(),
+                place,
+                () => keysOf(sourceIn(context)),
+                () => fieldsOf(key, context),
+              );
+              const hold = await openStream(
+                locks,
+                keys,
+                beginning(terms, new HandledRequest(context)),
+                leaving,
+              );
               return run.holding(hold, response && closed(response, hold.lock.signal));
             },
             () => run.begin(next.handle() as Observable<unknown>),
@@ -128,42 +146,6 @@ export abstract class FairLockInterceptor implements NestInterceptor {
   }
 
   abstract intercept(context: ExecutionContext, next: CallHandler): Observable<unknown>;
-}
-
-/** The time of the last warning of each handler, on the monotonic clock. */
-const warned = new WeakMap<object, number>();
-
-/** The pause between two warnings of one handler, ms. */
-const BETWEEN_WARNINGS = 3_600_000;
-
-/** Logs the first request of a handler that makes no key: the client is told 400, and a typo in the key would reach no operator. */
-function warningOfNone<T>(context: ExecutionContext, keysOf: () => T): T {
-  try {
-    return keysOf();
-  } catch (error) {
-    const handler = context.getHandler();
-    const last = warned.get(handler) ?? -Infinity;
-    if (
-      error instanceof LockKeyError &&
-      error.status === 400 &&
-      performance.now() - last > BETWEEN_WARNINGS
-    ) {
-      warned.set(handler, performance.now());
-      new Logger('FairLock').warn(
-        `A request to ${placeOf(context)} got 400, because it gives its lock no key. If all of them do, the key is misspelt` +
-          `${parametersOf(context)}. Further ones are logged once an hour. ${error.details}`,
-      );
-    }
-    throw error;
-  }
-}
-
-/** The names of the parameters of a route, without their values. */
-function parametersOf(context: ExecutionContext): string {
-  if (context.getType() !== 'http') return '';
-  const { params } = context.switchToHttp().getRequest<{ readonly params?: object }>();
-  const names = Object.keys(params ?? {}).map((name) => `<params.${name}>`);
-  return names.length === 0 ? ': its route has no parameters' : `: its route has ${names.join(', ')}`;
 }
 
 function placeOf(context: ExecutionContext): string {
@@ -185,10 +167,31 @@ function sourceIn(context: ExecutionContext): KeySource {
   };
 }
 
-function responseOf(context: ExecutionContext): ServerResponse {
+/** Where the values of most keys are, and how a message calls it. */
+const PARTS = { params: 'route', query: 'query', body: 'body', headers: 'request' } as const;
+
+/** The names that a request has in the parts that the key looks into, or in its route, without the values. */
+function fieldsOf(key: RequestKey, context: ExecutionContext): string {
+  if (context.getType() !== 'http') return '';
+  const request = context.switchToHttp().getRequest<Partial<Record<keyof typeof PARTS, object>>>();
+  const text = JSON.stringify(key) ?? '';
+  const all = Object.keys(PARTS) as (keyof typeof PARTS)[];
+  const named = all.filter((part) => text.includes(`<${part}.`));
+  const sentences = (named.length > 0 ? named : (['params'] as const)).map((part) => {
+    const names = Object.keys(request[part] ?? {}).slice(0, MOST_NAMES);
+    const has = names.map((name) => printable(`<${part}.${name}>`)).join(', ');
+    return `its ${PARTS[part]} has ${has || `no ${part === 'params' ? 'parameters' : 'fields'}`}`;
+  });
+  return `: ${sentences.join('; ')}`;
+}
+
+function requireResponse(context: ExecutionContext): ServerResponse {
   requireHttp(context, "until: 'response' is for HTTP; for other transports, the lock ends with the handler");
-  const response = context.switchToHttp().getResponse<ServerResponse | { raw: ServerResponse }>();
-  return 'raw' in response ? response.raw : response;
+  const response = responseOf(context);
+  if (response) return response;
+  throw new LockConfigurationError(
+    `FairLockInterceptor on ${placeOf(context)}: until: 'response' waits until a response is sent, and this call has none; leave \`until\` out.`,
+  );
 }
 
 function requireHttp(context: ExecutionContext, otherwise: string): void {

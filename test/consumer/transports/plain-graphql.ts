@@ -5,10 +5,10 @@ import { graphql, type GraphQLSchema } from 'graphql';
 export class PlainDriver extends AbstractGraphQLDriver {
   async start({ schema }: GqlModuleOptions): Promise<void> {
     const server = this.httpAdapterHost.httpAdapter;
-    server.post('/graphql', async (request: { body: { query: string } }, response: unknown) => {
-      const source = request.body.query;
-      const answer = await graphql({ schema: schema as GraphQLSchema, source, contextValue: {} });
-      server.reply(response, answer, 200);
+    server.post('/graphql', async (req: { body: { query: string } }, res: unknown) => {
+      const source = req.body.query;
+      const answer = await graphql({ schema: schema as GraphQLSchema, source, contextValue: { req, res } });
+      server.reply(res, answer, 200);
     });
   }
   async stop(): Promise<void> {}

@@ -12,13 +12,13 @@ import {
 } from '../support.js';
 
 let b: Bench;
-beforeEach(() => (b = bench()));
+beforeEach(() => (b = bench({ requestScope: 'deep' })));
 afterEach(async () => {
   expect(leftovers(b.engine)).toEqual(NOTHING);
   await b.engine.close();
 });
 
-describe('a request whose client disconnects', () => {
+describe("with requestScope: 'deep', a request whose client disconnects", () => {
   const pay = (): Promise<void> => b.service.withLock('k', () => undefined);
   const handler = async (): Promise<void> => {
     await settle();

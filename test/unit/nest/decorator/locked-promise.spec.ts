@@ -2,7 +2,7 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import { PassThrough, Readable } from 'node:stream';
 import { jest } from '@jest/globals';
 import { Injectable, Logger, type OnModuleInit, StreamableFile } from '@nestjs/common';
-import { type TestingModule } from '@nestjs/testing';
+import { Test, type TestingModule } from '@nestjs/testing';
 import {
   FairLocked,
   FairLockService,
@@ -323,5 +323,29 @@ describe('a locked method that returns a promise', () => {
   test('called without its object says that it has no lock', async () => {
     const detached = orders.pay.bind(undefined as unknown as Orders);
     await expect(detached({ id: '1' }, 'a')).rejects.toThrow(LockConfigurationError);
+  });
+});
+
+test.each([
+  ['promise', () => ({ withLock: async () => undefined })],
+  ['iterable', () => ({ acquire: async () => undefined })],
+])('a method that returns a %s says so where a mock of the service never runs it', async (kind, mock) => {
+  @Injectable()
+  class Mocked {
+    @FairLocked('k')
+    async promise(): Promise<string> {
+      return 'paid';
+    }
+    @FairLocked('k', { returns: 'iterable' })
+    async *iterable(): AsyncGenerator<string> {
+      yield 'paid';
+    }
+  }
+  const builder = Test.createTestingModule({ providers: [Mocked] }).useMocker(mock);
+  const mocked = (await builder.compile()).get(Mocked);
+  const call = kind === 'promise' ? mocked.promise() : mocked.iterable().next();
+  await expect(call).rejects.toMatchObject({
+    code: 'CONFIGURATION',
+    details: expect.stringMatching(/automatic mocks.*FairLockTestingModule/) as string,
   });
 });

@@ -214,7 +214,7 @@ test.each([
   ['permits', 0, 'a whole number from 1 to 2147483647; it is 0.'],
   ['onLost', 'throw', "'signal' or 'reject'; it is 'throw'."],
   ['reentrant', 'no', "true or false; it is 'no'."],
-  ['requestScope', 0, 'true or false; it is 0.'],
+  ['requestScope', true, "'handler', 'deep' or false; it is true."],
 ])('%s: %p of a decorator or an interceptor is refused when the class is defined', (name, value, says) => {
   expect(() => locked('a', { [name]: value })).toThrow(
     `On Orders.pay, the lock option ${name} must be ${says}`,

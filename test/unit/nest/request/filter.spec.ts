@@ -1,5 +1,6 @@
 import { type ArgumentsHost, Logger } from '@nestjs/common';
 import { jest } from '@jest/globals';
+import { ClientGoneError } from '../../../../lib/core/errors/errors.js';
 import {
   type FairLockError,
   FairLockFilter,
@@ -65,7 +66,7 @@ describe('the filter', () => {
     [new LockLostError('secret', 'why'), 500, 'LOST', undefined, true],
     [new LockKeyError('secret'), 500, 'KEY', undefined, true],
     [new LockConfigurationError('secret'), 500, 'CONFIGURATION', undefined, true],
-    [new LockAbortedError('secret', 'reason'), 499, 'ABORTED', undefined, false],
+    [new LockAbortedError('secret', 'reason'), 503, 'ABORTED', 1, false],
     [new LockKeyError('secret', { status: 400, message: 'No key.' }), 400, 'KEY', undefined, false],
   ])(
     'tells the client of %s no more than it needs, and the operator what he needs',
@@ -88,13 +89,32 @@ describe('the filter', () => {
     [new LockTimeoutError('x', 5), status.ABORTED],
     [new LockHolderChangedError('x', 1, 2), status.ABORTED],
     [new LockQueueFullError('x', 5), status.UNAVAILABLE],
-    [new LockAbortedError('x', 'reason'), status.CANCELLED],
+    [new LockAbortedError('x', 'reason'), status.UNAVAILABLE],
     [new LockKeyError('x', { status: 400, message: 'No key.' }), status.INVALID_ARGUMENT],
     [new LockLostError('x', 'why'), status.INTERNAL],
   ])('answers a gRPC call that failed with %s by the status code %i', async (error, code) => {
     const call = { sendMetadata: () => undefined };
     const answer = new FairLockFilter().catch(error, host('rpc', {}, [{}, {}, call])) as Observable<never>;
     await expect(firstValueFrom(answer)).rejects.toMatchObject({ code });
+  });
+
+  test.each([
+    ['that has left', true, status.CANCELLED, 0],
+    ['that is still there, and logs once what has ended its wait', false, status.UNAVAILABLE, 1],
+  ])('tells a gRPC client %s', async (_, cancelled, code, lines) => {
+    const call = { sendMetadata: () => undefined, cancelled };
+    const filter = new FairLockFilter();
+    for (let n = 0; n < 3; n++) {
+      const error = new LockAbortedError('x', new ClientGoneError());
+      const answer = filter.catch(error, host('rpc', {}, [{}, {}, call])) as Observable<never>;
+      await expect(firstValueFrom(answer)).rejects.toMatchObject({ code });
+    }
+    expect(logged).toHaveBeenCalledTimes(lines);
+  });
+
+  test.each([undefined, {}, 'a message'])('throws the error where there is no response: %j', (nothing) => {
+    const error = new LockTimeoutError('x', 0);
+    expect(() => new FairLockFilter().catch(error, host('http', nothing as object))).toThrow(error);
   });
 
   test('ends an HTTP response that has begun, because its status can no longer change', () => {

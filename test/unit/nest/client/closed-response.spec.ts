@@ -1,5 +1,5 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import { isCutOff, onClosed } from '../../../../lib/nest/request/closed-response.js';
+import { isCutOff, onClosed } from '../../../../lib/nest/client/closed-response.js';
 
 test.each([{}, { socket: {} }, undefined])(
   'a response of the request %j, as adapters make it for what is no server, is not cut off, and tells its end',

@@ -1,0 +1,119 @@
+import { type ServerResponse } from 'node:http';
+import { type ArgumentsHost } from '@nestjs/common';
+import { controllerForMany } from '../../core/runtime/abort-relay.js';
+import { isCutOff, onClosed } from './closed-response.js';
+import { type GrpcCall, grpcCallOf } from './grpc-call.js';
+
+/** The client of a request, as far as its transport tells of its end. */
+export interface Client {
+  /** Whether it has gone before it was answered. */
+  hasGone(): boolean;
+  /** Aborts when it has gone, and over HTTP also when it was answered. */
+  ended(): AbortSignal;
+}
+
+/** Undefined where nothing tells of its end: for most transports of microservices, and in contexts that are no request. */
+export function clientOf(host: ArgumentsHost): Client | undefined {
+  const type = host.getType<string>();
+  if (type === 'ws') return new WsConnection(host.switchToWs().getClient<WsClient>());
+  const call = grpcCallOf(host);
+  if (call) return new CancellableCall(call);
+  const response = type === 'graphql' ? responseOfGraphql(host) : responseOf(host);
+  return response && new HttpClient(response);
+}
+
+/** The response of Node; undefined in a context without one, although Nest may call it `http`. */
+export function responseOf(host: ArgumentsHost): ServerResponse | undefined {
+  return host.getType() === 'http' ? nodeResponse(host.switchToHttp().getResponse()) : undefined;
+}
+
+/** The drivers of Nest put request and response into the context of GraphQL, its third argument. */
+function responseOfGraphql(host: ArgumentsHost): ServerResponse | undefined {
+  const context = host.getArgs<unknown[]>()[2] as GraphqlContext | undefined;
+  return nodeResponse(context?.res ?? context?.reply ?? context?.req?.res);
+}
+
+interface GraphqlContext {
+  readonly res?: unknown;
+  /** Of Mercurius. */
+  readonly reply?: unknown;
+  readonly req?: { readonly res?: unknown };
+}
+
+/** Of Express, or of Fastify, whose reply has it as `raw`. */
+function nodeResponse(reply: unknown): ServerResponse | undefined {
+  if (typeof reply !== 'object' || reply === null) return undefined;
+  const response = ('raw' in reply ? reply.raw : reply) as Partial<ServerResponse> | undefined;
+  return response && typeof response.once === 'function' && 'writableEnded' in response
+    ? (response as ServerResponse)
+    : undefined;
+}
+
+export class HttpClient implements Client {
+  constructor(readonly response: ServerResponse) {}
+
+  hasGone(): boolean {
+    return !this.response.writableEnded && isCutOff(this.response);
+  }
+
+  ended(): AbortSignal {
+    const { response } = this;
+    const ended = controllerForMany();
+    if (isCutOff(response) || response.writableFinished) ended.abort();
+    else onClosed(response, () => ended.abort());
+    return ended.signal;
+  }
+}
+
+class CancellableCall implements Client {
+  constructor(private readonly call: GrpcCall) {}
+
+  hasGone(): boolean {
+    return this.call.cancelled;
+  }
+
+  ended(): AbortSignal {
+    const ended = controllerForMany();
+    if (this.call.cancelled) ended.abort();
+    else this.call.once('cancelled', () => ended.abort());
+    return ended.signal;
+  }
+}
+
+/**
+ * A client of `ws`, which has a `readyState` and ends with `close`, or of socket.io, which ends with `disconnect`. That of
+ * another adapter may tell nothing of its end.
+ */
+interface WsClient {
+  readonly readyState?: number;
+  readonly connected?: boolean;
+  once?(event: 'close' | 'disconnect', listener: () => void): unknown;
+}
+
+/** `readyState` of a `ws` client from which on it is closing or closed. */
+const CLOSING = 2;
+
+/** One signal per connection, however many messages it sends. */
+const disconnections = new WeakMap<WsClient, AbortSignal>();
+
+class WsConnection implements Client {
+  constructor(private readonly client: WsClient) {}
+
+  hasGone(): boolean {
+    const { readyState, connected } = this.client;
+    return readyState === undefined ? connected === false : readyState >= CLOSING;
+  }
+
+  ended(): AbortSignal {
+    const { client } = this;
+    let signal = disconnections.get(client);
+    if (!signal) {
+      const gone = controllerForMany();
+      // Only one of the events: with socket.io, `close` is a message that any client may send.
+      client.once?.(client.readyState === undefined ? 'disconnect' : 'close', () => gone.abort());
+      if (this.hasGone()) gone.abort();
+      disconnections.set(client, (signal = gone.signal));
+    }
+    return signal;
+  }
+}
