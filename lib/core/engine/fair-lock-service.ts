@@ -112,13 +112,13 @@ export class FairLockService {
    * await lock.run(() => this.orders.pay(42, { fence: lock.token }));
    */
   async acquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock> {
-    return await this.take(keys, this.newCall(options), this.siteOf(options, this.acquire));
+    return await this.take(keys, this.newCall(options), this.siteOf(options, 'acquire'));
   }
 
   /** Like `acquire`, but returns undefined instead of waiting if a key is held or has waiters. */
   async tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<FairLock | undefined> {
     try {
-      return await this.take(keys, this.newCall(options, true), this.siteOf(options, this.tryAcquire));
+      return await this.take(keys, this.newCall(options, true), this.siteOf(options, 'tryAcquire'));
     } catch (error) {
       if (error instanceof LockTimeoutError) return undefined;
       throw error;
@@ -231,10 +231,10 @@ export class FairLockService {
   /** Where a handle without a label was asked for, if a warning may name that. */
   private siteOf(
     { label }: AcquireOptions = NO_OPTIONS,
-    called: (...args: never[]) => unknown,
+    called: 'acquire' | 'tryAcquire',
   ): CallSite | undefined {
     const { slowHold = Infinity } = this.parts.defaults;
-    return label || slowHold === Infinity ? undefined : callSiteOf(called);
+    return label || slowHold === Infinity ? undefined : callSiteOf(Reflect.get(this, called));
   }
 
   /** @throws LockShuttingDownError, LockLostError if the lock has ended that its caller does not have yet: a close releases it */
