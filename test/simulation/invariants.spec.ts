@@ -33,4 +33,11 @@ describe('simulated clients on a simulated Redis', () => {
     expect(Object.keys(counts).filter((name) => name.startsWith('excused'))).toEqual([]);
     expect(counts['faults']).toBe(0);
   });
+
+  test('cost Redis no more for each command where many processes wait', async () => {
+    const seeds = 3;
+    const { counts, failures } = await runCampaign(new Subject(), FIRST, seeds, { crowd: true });
+    expect(failures.map(({ plan, violation }) => ({ seed: plan.seed, ...violation }))).toEqual([]);
+    expect(counts['grants']).toBeGreaterThan(10 * seeds);
+  });
 });
