@@ -1,18 +1,19 @@
 /**
- * npm run bench [-- --quick] [--only free-key,route] [--before older.tgz] [--markdown]
+ * npm run bench [-- --quick] [--only free-key,route] [--before older.tgz] [--write]
  *
  * --quick: one short round of each scenario. --before: a tarball of another version of this package, measured in the same rounds.
- * --markdown: the tables of docs/performance.md.
+ * --write: also writes the tables into docs/performance.md.
  */
 import { execFileSync } from 'node:child_process';
 import { cpus, totalmem } from 'node:os';
+import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { prepare } from './prepare.mjs';
 
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    markdown: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
     only: { type: 'string' },
     before: { type: 'string' },
   },
@@ -22,25 +23,23 @@ await prepare({ before: options.before, print });
 
 // These import what was installed.
 const { Lab } = await import('./lab.mjs');
+const { writePart } = await import('./page.mjs');
 const { markdown, plain, tableOf } = await import('./report.mjs');
 const { SCENARIOS } = await import('./scenarios/index.mjs');
 const { SUBJECTS } = await import('./subjects.mjs');
 
 const scenarios = chosen();
 const lab = await Lab.open({ quick: options.quick });
-const used = new Set();
 try {
-  console.log(await heading());
+  const setting = await describeSetting();
+  console.log(setting);
   for (const scenario of scenarios) {
     const table = tableOf(scenario.columns, await run(scenario));
-    const { question, how } = scenario;
-    console.log(
-      options.markdown
-        ? `\n## ${question}\n\n${how}\n\n${markdown(table)}`
-        : `\n${question}\n${plain(table)}`,
-    );
+    const { name, question, how } = scenario;
+    console.log(`\n${question}\n${plain(table)}`);
+    if (options.write) writePart(name, `## ${question}\n\n${how}\n\n${markdown(table)}\n\n${setting}`);
   }
-  if (options.markdown) console.log(`\n## How each was set up\n\n${setUps()}`);
+  if (options.write) writePart('set-up', `## How each was set up\n\n${setUps()}`);
 } finally {
   await lab.close();
 }
@@ -77,7 +76,6 @@ async function run(scenario) {
       await lab.clear();
     }
   }
-  for (const { name } of subjects) used.add(name);
   return subjects.map((subject) => ({ ...subject, label: scenario.labels?.[subject.name] ?? subject.label }));
 }
 
@@ -88,19 +86,14 @@ function inTurn(subjects, round) {
   return round % 2 === 0 ? turned : turned.reverse();
 }
 
-async function heading() {
-  const command = [
-    'npm run bench',
-    ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : []),
-  ].join(' ');
+/** When and where this was measured. */
+async function describeSetting() {
+  const given = process.argv.slice(2).map((word) => (word === options.before ? basename(word) : word));
+  const command = ['npm run bench', ...(given.length > 0 ? ['--', ...given] : [])].join(' ');
   const date = new Date().toISOString().slice(0, 10);
   const gib = Math.round(totalmem() / 2 ** 30);
   const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${gib} GiB, Node ${process.version}, Redis ${await lab.version()} on loopback`;
-  return (
-    `${date}, ${commit()}, \`${command}\`: ${machine}.\n` +
-    'Medians of the rounds; in brackets the ratio to the first line, taken round by round. The second line is the first, measured again: by how much\n' +
-    'they differ in a round is the noise of the machine. What differs from the first line by no more than that is equal (=).'
-  );
+  return `${date}, ${commit()}, \`${command}\`: ${machine}.`;
 }
 
 function commit() {
@@ -108,6 +101,6 @@ function commit() {
 }
 
 function setUps() {
-  const lines = [...used].map((name) => `- ${SUBJECTS[name].label}: ${SUBJECTS[name].setUp}.`);
+  const lines = Object.values(SUBJECTS).map(({ label, setUp }) => `- ${label}: ${setUp}.`);
   return lines.join('\n');
 }

@@ -70,18 +70,40 @@ const verbs = {
     await inSlices(count, (n) => hold(`held:${n}`));
   },
 
-  /** `count` callers wait for one key, and unlock it immediately. */
-  async enqueue({ key, count }) {
+  /** `count` callers of some clients, of which this process opens all but one, wait for one key, hold it for `hold` ms and unlock it. */
+  async enqueue({ key, count, clients = 1, hold = 0 }) {
+    const more = Array.from({ length: clients - 1 }, () => subject.open(settings.url));
+    const all = [client, ...(await Promise.all(more))];
+    const section = async () => {
+      const at = stamp();
+      if (hold > 0) await sleep(hold);
+      return at;
+    };
     const served = [];
-    await inSlices(count, () => {
+    await inSlices(count, (n) => {
       let onQueued;
       const inLine = new Promise((resolve) => (onQueued = resolve));
-      served.push(client.withLock(key, async () => stamp(), { onQueued }));
+      served.push(all[n % clients].withLock(key, section, { onQueued }));
       return subject.tellsQueued ? inLine : undefined;
     });
     line = Promise.all(served);
     line.catch(() => {});
     if (!subject.tellsQueued) await sleep(200); // they have made their first try
+  },
+
+  /** `callers` ask for a key in whose queue `most` wait, without a pause, and are rejected. */
+  async rejections({ key, most, callers, count }) {
+    const each = async (caller) => {
+      for (let n = caller; n < count; n += callers) {
+        const asked = client.withLock(key, nothing, { maxQueue: most });
+        const code = await asked.then(
+          () => 'served',
+          (error) => error.code,
+        );
+        if (code !== 'QUEUE_FULL') throw new Error(`A call was not rejected: ${code}.`);
+      }
+    };
+    await Promise.all(Array.from({ length: callers }, (_, caller) => each(caller)));
   },
 
   /** When each caller of the line got the lock. */

@@ -1,5 +1,4 @@
 const MANY = 10_000;
-const FEW = 100;
 /** The longest period after which any of them renews its locks (redis-semaphore: 0.8 × 30 s). */
 const PERIOD = 24_000;
 /** For a subject that renews nothing: a longer time would show no more. */
@@ -12,8 +11,7 @@ export default {
   how:
     'One process holds 10,000 locks for 24 s: its commands and CPU, the CPU of Redis, and the memory of ' +
     'each lock in the process (after garbage collection) and in Redis. raw does not renew: such ' +
-    'a lock is lost after 30 s, and it is measured for 3 s. Then 100 callers wait for 3 s for a lock that another process holds. Then ' +
-    'the memory of each of 10,000 waiters, for libraries that do not poll.',
+    'a lock is lost after 30 s, and it is measured for 3 s. Then the memory of each of 10,000 callers that wait for one lock, for libraries that do not poll.',
   subjects: ['raw', 'ours', 'before', 'redis-semaphore'],
   rounds: 1,
   columns: {
@@ -22,7 +20,6 @@ export default {
     serverShare: 'Redis, % of a core',
     lockHeap: 'bytes a lock: client',
     lockBytes: 'Redis',
-    waitingPerSecond: '100 waiters: commands/s',
     waiterHeap: 'bytes a waiter: client',
     waiterBytes: 'Redis',
   },
@@ -34,28 +31,24 @@ export default {
     const held = await bytes(lab, subject, holder, () => holder.ask('holdMany', { count: MANY }));
     const idle = await lab.gauge(subject, () => holder.ask('idle', { ms }));
     await lab.clear();
-    const few = await wait(lab, subject, FEW);
-    const polling = await lab.gauge(subject, () => few.worker.ask('idle', { ms: 3_000 }));
-    await lab.clear();
-    const many = subject.tellsQueued ? await wait(lab, subject, MANY) : {};
+    const many = subject.tellsQueued ? await waiters(lab, subject) : {};
     return {
       perSecond: (1_000 * idle.commands) / ms,
       clientShare: idle.cpuUs / ms / 10,
       serverShare: idle.serverUs / ms / 10,
       lockHeap: held.heap / MANY,
       lockBytes: held.server / MANY,
-      waitingPerSecond: polling.commands / 3,
       waiterHeap: many.heap && many.heap / MANY,
       waiterBytes: many.server && many.server / MANY,
     };
   },
 };
 
-async function wait(lab, subject, count) {
+async function waiters(lab, subject) {
   const [holder, worker] = [await lab.worker(subject), await lab.worker(subject)];
   await holder.ask('hold', { key: 'awaited' });
-  const enqueue = () => worker.ask('enqueue', { key: 'awaited', count });
-  return { worker, ...(await bytes(lab, subject, worker, enqueue)) };
+  const enqueue = () => worker.ask('enqueue', { key: 'awaited', count: MANY });
+  return await bytes(lab, subject, worker, enqueue);
 }
 
 async function bytes(lab, subject, worker, work) {

@@ -1,10 +1,12 @@
 import coldStart from './cold-start.mjs';
+import crowd from './crowd.mjs';
 import freeKey from './free-key.mjs';
 import handoff from './handoff.mjs';
 import hotKey from './hot-key.mjs';
 import idle from './idle.mjs';
 import { deadWaiters, longLine } from './lines.mjs';
 import { hotRoute, route } from './routes.mjs';
+import rows from './rows.mjs';
 import { permits, readers } from './sharing.mjs';
 
 /**
@@ -29,6 +31,8 @@ export const SCENARIOS = [
   hotKey,
   handoff,
   longLine,
+  rows,
+  crowd,
   deadWaiters,
   permits,
   readers,

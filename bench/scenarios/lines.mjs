@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const PROCESSES = 4;
 /** The longest wait that is measured, ms. */
 const LIMIT = 10_000;
-const KEY = 'line';
+export const KEY = 'line';
 
-/** Behind a process that holds the lock, `count` callers of some processes wait. */
-async function lineUp(lab, subject, count) {
+/** Behind a process that holds the lock, `count` callers of some processes wait, to hold it for `hold` ms. @param settings.clients in all of them; by default one in each */
+export async function lineUp(lab, subject, { count, processes = PROCESSES, clients = processes, hold = 0 }) {
   const holder = await lab.worker(subject);
   await holder.ask('hold', { key: KEY });
   const waiting = [];
-  for (let i = 0; i < PROCESSES; i += 1) waiting.push(await lab.worker(subject));
-  const args = { key: KEY, count: count / PROCESSES };
+  for (let i = 0; i < processes; i += 1) waiting.push(await lab.worker(subject));
+  const args = { key: KEY, count: count / processes, clients: clients / processes, hold };
   await Promise.all(waiting.map((worker) => worker.ask('enqueue', args)));
   return { holder, waiting };
 }
@@ -52,7 +52,7 @@ export const longLine = {
 };
 
 async function drain(lab, subject, count) {
-  const { holder, waiting } = await lineUp(lab, subject, count);
+  const { holder, waiting } = await lineUp(lab, subject, { count });
   const { begun, lines, commandsUs } = await lab.gauge(subject, async () => {
     const served = waiting.map((worker) => worker.ask('served'));
     const { at } = await holder.ask('release');
@@ -100,7 +100,7 @@ export const deadWaiters = {
 
 async function behind(lab, subject, killed) {
   const alive = await lab.worker(subject);
-  const { holder, waiting } = await lineUp(lab, subject, killed);
+  const { holder, waiting } = await lineUp(lab, subject, { count: killed });
   await alive.ask('enqueue', { key: KEY, count: 1 });
   await Promise.all(waiting.map((worker) => worker.kill()));
   const { at } = await holder.ask('release');
