@@ -1,3 +1,4 @@
+import { stateIn } from './overview-message.js';
 import { type ClientName, parseClientName } from '../core/port/client-name.js';
 import { type LockOverview, type LockReport } from '../core/query/lock-overview.js';
 import { type LockHolder, type LockSnapshot } from '../core/port/lock-store.js';
@@ -14,11 +15,12 @@ const MOST_HOLDERS = 100;
  */
 export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
   const report = overview.locks.find(({ key }) => key === snapshot.key);
+  const stateOf = stateIn(new Set(overview.silent.map(({ clientId }) => clientId)));
   const reports = new Map(report?.waiters.map((waiter) => [waiter.id, waiter]));
   return {
     key: snapshot.key,
-    holder: snapshot.holder && holderOf(snapshot.holder, report),
-    shared: snapshot.holder?.share && sharedBy(snapshot),
+    holder: snapshot.holder && holderOf(snapshot.holder, report, stateOf),
+    shared: snapshot.holder?.share && sharedBy(snapshot, stateOf),
     kept: snapshot.kept && { ...parseClientName(snapshot.kept.who), ...snapshot.kept },
     queueLength: snapshot.queueLength,
     waiters: snapshot.waiters
@@ -38,14 +40,21 @@ export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
   };
 }
 
-function sharedBy({ holders, used, limit }: LockSnapshot) {
+function sharedBy({ holders, used, limit }: LockSnapshot, stateOf: ReturnType<typeof stateIn>) {
   return {
     used,
     limit,
-    count: holders.length,
-    holders: holders
-      .slice(0, MOST_HOLDERS)
-      .map(({ id, who, heldFor, share }) => ({ ...parseClientName(who), id, heldFor, share })),
+    // Readers are counted beyond those that are named.
+    count: limit === undefined ? Math.max(used ?? 0, holders.length) : holders.length,
+    holders: holders.slice(0, MOST_HOLDERS).map(({ client = '', id, who, heldFor, share, live }) => ({
+      ...parseClientName(who),
+      ...{
+        id,
+        heldFor,
+        share,
+        state: stateOf({ clientId: client, state: 'held', ...(live !== undefined && { live }) }),
+      },
+    })),
   };
 }
 
@@ -56,7 +65,11 @@ function nameOf(who: string, reported: (ClientIdentity & { label?: string }) | u
   return { host, pid, ...(label !== undefined && { label }) };
 }
 
-function holderOf({ who, token, heldFor, leaseLeft }: LockHolder, report: LockReport | undefined) {
+function holderOf(
+  { client = '', who, token, heldFor, leaseLeft, live }: LockHolder,
+  report: LockReport | undefined,
+  stateOf: ReturnType<typeof stateIn>,
+) {
   // A report with another token belongs to another grant, so it is ignored.
   const reported = (report?.holder?.token || undefined) === token ? report?.holder : undefined;
   return {
@@ -65,7 +78,11 @@ function holderOf({ who, token, heldFor, leaseLeft }: LockHolder, report: LockRe
     heldFor: heldFor ?? reported?.heldFor,
     // Infinity, in the memory store, becomes null.
     leaseLeft,
-    state: reported?.state ?? 'held',
+    state: stateOf({
+      clientId: client,
+      state: reported?.state ?? 'held',
+      ...(live !== undefined && { live }),
+    }),
     traceId: reported?.traceId,
   };
 }

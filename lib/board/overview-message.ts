@@ -1,4 +1,9 @@
-import { type LockOverview, type LockReport, type ProcessReport } from '../core/query/lock-overview.js';
+import {
+  type HolderReport,
+  type LockOverview,
+  type LockReport,
+  type ProcessReport,
+} from '../core/query/lock-overview.js';
 
 /** How many locks, and how many waits, the page shows; further ones are only counted. */
 const MOST_LOCKS = 1_000;
@@ -7,28 +12,45 @@ const MOST_PROBLEMS = 10;
 
 /** An overview for the page: numbers instead of whole queues, so that the message stays small with a thousand locks. */
 export function overviewMessage({ locks, processes, silent, problems }: LockOverview) {
-  const answered = new Set(processes.map(({ clientId }) => clientId));
+  const mute = new Set(silent.map(({ clientId }) => clientId));
+  const stateOf = stateIn(mute);
   return {
     totals: {
       held: locks.filter(({ holder }) => holder).length,
-      waiting: locks.reduce((sum, { waiters }) => sum + waiters.length, 0),
+      waiting: locks.reduce((sum, { queueLength }) => sum + queueLength, 0),
       longestWait: locks.reduce((longest, lock) => Math.max(longest, longestWait(lock)), 0),
     },
     locks: locks.slice(0, MOST_LOCKS).map((lock) => ({
       key: lock.key,
-      holder: lock.holder && { ...lock.holder, answers: answered.has(lock.holder.clientId) },
-      others: lock.holders.length - 1,
+      holder: shownHolder(lock, stateOf),
+      others: countOf(lock) - 1,
       keptFor: lock.keptFor,
-      waiting: lock.waiters.length,
+      waiting: lock.queueLength,
       longestWait: longestWait(lock),
-      orphan: lock.orphan,
     })),
     moreLocks: Math.max(0, locks.length - MOST_LOCKS),
     processes: processes.map(processRow),
     silent,
     problems: problems.slice(0, MOST_PROBLEMS),
-    waits: longestWaits(locks),
+    waits: longestWaits(locks, mute),
   };
+}
+
+/** What the page shows of a hold: `gone`, `silent`, or the state that its process reports. */
+export function stateIn(mute: ReadonlySet<string>) {
+  return ({ clientId, live, state }: Pick<HolderReport, 'clientId' | 'live' | 'state'>) =>
+    live === false ? 'gone' : mute.has(clientId) ? 'silent' : state;
+}
+
+/** Of several holders, the first whose process is in trouble. */
+function shownHolder({ holders }: LockReport, stateOf: ReturnType<typeof stateIn>) {
+  const shown = holders.find((holder) => stateOf(holder) !== 'held') ?? holders[0];
+  return shown && { ...shown, state: stateOf(shown) };
+}
+
+/** How many hold the lock; readers are counted beyond those that are named. */
+function countOf({ holders, used = 0, limit }: LockReport): number {
+  return limit === undefined ? Math.max(used, holders.length) : holders.length;
 }
 
 function longestWait({ waiters }: { waiters: readonly { waitingFor: number }[] }): number {
@@ -46,9 +68,11 @@ function processRow({ holds, waits, ...process }: ProcessReport) {
 }
 
 /** The longest waits of all locks, with the lock that each is for. */
-function longestWaits(locks: readonly LockReport[]) {
+function longestWaits(locks: readonly LockReport[], mute: ReadonlySet<string>) {
   return locks
-    .flatMap(({ key, waiters }) => waiters.slice(0, MOST_WAITS).map((waiter) => ({ key, ...waiter })))
+    .flatMap(({ key, waiters }) =>
+      waiters.slice(0, MOST_WAITS).map((waiter) => ({ key, ...waiter, silent: mute.has(waiter.clientId) })),
+    )
     .sort((a, b) => b.waitingFor - a.waitingFor)
     .slice(0, MOST_WAITS);
 }

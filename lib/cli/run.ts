@@ -48,9 +48,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
 
 async function runCommand(args: Arguments, command: Command, terminal: Terminal): Promise<ExitStatus> {
   const { stdout, signal } = terminal;
-  // JSON escapes only some of the control characters that a terminal obeys.
-  const print = (output: string | object) =>
-    void stdout.write(`${typeof output === 'string' ? output : printable(JSON.stringify(output))}\n`);
+  const print = (output: string | object, before = '') => write(stdout, output, before);
   const warn = (text: string) => printError(terminal, text);
   const { columns = 0, rows = 0 } = stdout;
   const screen = stdout.isTTY ? { columns, rows } : undefined;
@@ -73,8 +71,20 @@ async function runCommand(args: Arguments, command: Command, terminal: Terminal)
   }
 }
 
+/**
+ * Writes all that a command says, line by line, so that no name from outside reaches the terminal as a control character.
+ *
+ * @param output a text, or a value as JSON, which escapes only some of the characters that a terminal obeys
+ * @param before what the program itself tells the terminal
+ */
+function write(to: { write(text: string): unknown }, output: string | object, before = ''): void {
+  const text = typeof output === 'string' ? output : JSON.stringify(output);
+  to.write(`${before}${text.split('\n').map(printable).join('\n')}\n`);
+}
+
 export function printError({ stderr }: Pick<Terminal, 'stderr'>, text: string): void {
-  stderr.write(`nestjs-fair-lock: ${printable(text)}\n`);
+  // An error is one line, whatever it quotes.
+  write(stderr, `nestjs-fair-lock: ${printable(text)}`);
 }
 
 /** Explains why there is no connection, by the warnings that were given while connecting. */

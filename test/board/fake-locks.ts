@@ -3,6 +3,7 @@ import {
   type LockOverview,
   type LockReport,
   type ProcessReport,
+  type WaiterReport,
   type WaitReport,
 } from '../../lib/core/query/lock-overview.js';
 import { type ForceReleaseOptions, LockHolderChangedError } from 'nestjs-fair-lock';
@@ -78,7 +79,7 @@ const process = (index: number) => ({
 });
 
 function heldBy(key: string, by: number, label: string, heldFor: number, token: number) {
-  const holder = { ...process(by), label, heldFor, token, state: 'held' as const };
+  const holder = { ...process(by), label, heldFor, token, state: 'held' as const, live: true };
   return { key, holder, holders: [holder], orphan: false };
 }
 
@@ -93,8 +94,9 @@ export function manyLocks(locks: number, waiters: number): LockOverview {
       waitingFor: (locks - index) * 10 + (each - place),
       ahead: place,
       inside: [],
+      live: true,
     })),
-    orphan: false,
+    queueLength: each,
   }));
   return {
     locks: reports,
@@ -137,14 +139,16 @@ function processOf(index: number, locks: readonly LockReport[]): ProcessReport {
 
 /** A calm evening in a shop: a few queues, and a process that does not answer. */
 export function shopLocks(): LockOverview {
-  const wait = (by: number, label: string, waitingFor: number, inside: string[] = []) => ({
+  const wait = (by: number, label: string, waitingFor: number, inside: string[] = []): WaiterReport => ({
     ...process(by),
     id: `${by}-${waitingFor}`,
     label,
     waitingFor,
+    ahead: 0,
     inside,
+    live: true,
   });
-  const locks: LockReport[] = [
+  const shop: Omit<LockReport, 'queueLength'>[] = [
     {
       ...heldBy('order:4711', 1, 'OrdersService.pay', 12_300, 91),
       waiters: [3, 2, 1, 4, 3, 2, 5, 4].map((by, place) =>
@@ -168,6 +172,7 @@ export function shopLocks(): LockOverview {
     },
     { ...heldBy('report:monthly', 4, 'ReportsJob.run', 184_000, 3), waiters: [] },
   ];
+  const locks = shop.map((lock) => ({ ...lock, queueLength: lock.waiters.length }));
   return {
     locks,
     processes: [1, 2, 3, 4, 5].map((index) => processOf(index, locks)),

@@ -78,7 +78,7 @@ function sharedCard({ used, limit, count: all, holders }, readOnly, actions) {
         h(
           'li',
           null,
-          h('span', { class: 'about' }, clientName(holder), shareOf(holder)),
+          h('span', { class: 'about' }, clientName(holder), shareOf(holder), badge(holder.state)),
           h('span', { class: 'time' }, duration(holder.heldFor)),
           !readOnly && holder.id !== undefined && holder.pid !== undefined && forceButton(holder, actions),
         ),
@@ -150,7 +150,6 @@ function places(waiters, longest, actions) {
 
 function place(waiter, index, longest) {
   const { waitingFor, live, deadlineLeft, inside } = waiter;
-  const dead = deadlineLeft === undefined ? 'no sign of life, skipped' : 'no sign of life';
   return h(
     'li',
     { class: live ? undefined : 'gone' },
@@ -160,7 +159,7 @@ function place(waiter, index, longest) {
       { class: 'about' },
       clientName(waiter),
       shareOf(waiter),
-      !live && h('span', { class: 'badge warn' }, dead),
+      !live && badge(deadlineLeft === undefined ? 'skipped' : 'dead'),
       deadlineLeft !== undefined && h('span', { class: 'chip' }, `deadline in ${duration(deadlineLeft)}`),
       inside.length > 0 &&
         h(

@@ -88,7 +88,7 @@ function farRow(key) {
   return h('li', { key, 'data-key': key }, lockLink(key, { class: 'row' }, h('span', { class: 'key' }, key)));
 }
 
-function row({ key, holder, others, keptFor, waiting, longestWait, orphan }, longest) {
+function row({ key, holder, others, keptFor, waiting, longestWait }, longest) {
   return h(
     'li',
     { key, 'data-key': key },
@@ -100,7 +100,7 @@ function row({ key, holder, others, keptFor, waiting, longestWait, orphan }, lon
         'span',
         { class: 'holder' },
         !holder && keptFor !== undefined && `kept for another ${duration(keptFor)}`,
-        holder && [clientName(holder), badge(orphan ? 'gone' : holder.answers ? holder.state : 'silent')],
+        holder && [clientName(holder), badge(holder.state)],
         others > 0 && ` and ${count(others, 'other')}`,
       ),
       h('span', { class: 'time held' }, holder ? duration(holder.heldFor) : ''),
@@ -126,8 +126,13 @@ export function badge(state) {
     lost: 'lost',
     silent: 'does not respond',
     gone: 'its process is gone',
+    skipped: 'no sign of life, skipped',
+    dead: 'no sign of life',
   };
-  return texts[state] && h('span', { class: `badge ${state === 'lost' ? 'bad' : 'warn'}` }, texts[state]);
+  return (
+    texts[state] &&
+    h('span', { class: `badge ${['lost', 'gone'].includes(state) ? 'bad' : 'warn'}` }, texts[state])
+  );
 }
 
 /** A dot for each of the first waiters, in one element: a thousand rows are shown together. */

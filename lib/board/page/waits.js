@@ -26,9 +26,9 @@ export function waitsView({ overview: { waits, locks, totals } }) {
   ];
 }
 
-function row({ key, waitingFor, id, ...waiter }, { holder, others }) {
+function row({ key, waitingFor, id, live, silent, ...waiter }, { holder, others }) {
   const cells = [
-    [clientName(waiter)],
+    [clientName(waiter), badge(live ? (silent ? 'silent' : 'held') : 'skipped')],
     [duration(waitingFor)],
     holder
       ? [clientName(holder), badge(holder.state), others > 0 && ` and ${count(others, 'other')}`]

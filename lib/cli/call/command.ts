@@ -6,8 +6,8 @@ import { type Locks } from './locks.js';
 export interface CommandContext {
   readonly locks: Locks;
   readonly args: Arguments;
-  /** Writes a text to stdout, or a value as JSON. */
-  readonly print: (output: string | object) => void;
+  /** Writes a text to stdout, or a value as JSON. `before`: what it tells the terminal first. */
+  readonly print: (output: string | object, before?: string) => void;
   /** The size of the terminal that shows the output; undefined: none does. */
   readonly screen: { readonly columns: number; readonly rows: number } | undefined;
   /** Aborts when the user ends the command. */

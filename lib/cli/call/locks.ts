@@ -14,11 +14,15 @@ export class Locks {
   private readonly store: LockStore;
   private readonly engine: LockEngine;
   private readonly address: string;
+  /** The channel of all processes that this one shows; undefined for a store without prefixes, and on a Cluster, where each node knows some. */
+  private readonly place: string | undefined;
 
   /** @throws LockConfigurationError for a URL or prefix that cannot work */
   constructor({ redis, cluster, prefix, store }: Arguments) {
     const options = resolveOptions({ redis, store, keyPrefix: prefix });
     this.address = options.redis as string;
+    this.place =
+      store === 'redis' && !cluster ? `${options.keyPrefix}:client:db${databaseIn(this.address)}` : undefined;
     const source = cluster ? clusterAt(options.redis as string) : options.redis;
     const onWarning = (message: string) => void this.warnings.push(message);
     this.store = createStore({ ...options, redis: source }, onWarning);
@@ -38,27 +42,47 @@ export class Locks {
     return this.engine.close();
   }
 
-  /** @param orphans whether to look through Redis for locks of dead processes */
-  async query({ timeout }: Arguments, orphans = false): Promise<LockOverview> {
-    const overview = await this.engine.service.query({ timeout, orphans });
+  /** @param all whether to look through Redis for locks that no process reports */
+  async query({ timeout, orphans }: Arguments, all: boolean): Promise<LockOverview> {
+    const { locks, processes, ...rest } = await this.engine.service.query({ timeout, orphans: all });
     const self = this.store.peers?.self.clientId;
-    return { ...overview, processes: overview.processes.filter(({ clientId }) => clientId !== self) };
+    return {
+      locks: orphans ? locks.filter(({ orphan }) => orphan) : locks,
+      processes: processes.filter(({ clientId }) => clientId !== self),
+      ...rest,
+    };
   }
 
-  /** The prefixes under which processes listen that are connected to this server, without this process. Never rejects. */
-  async livePrefixes(): Promise<string[]> {
+  /** Whether any other process listens under this prefix, in this database. True if that cannot be found out. */
+  async isUsed(): Promise<boolean> {
+    const places = await this.usedPlaces();
+    return this.place === undefined || places === undefined || places.includes(this.place);
+  }
+
+  /** A sentence for someone who looks where no process is: where there are some. */
+  async unused(): Promise<string> {
+    const places = (await this.usedPlaces()) ?? [];
+    const shown = places.map((place) => place.replace(/:client:db(\d+)$/, ' (database $1)'));
+    return (
+      'No process is using these locks. --prefix, --store and --cluster select which locks.' +
+      (shown.length === 0
+        ? ''
+        : ` Processes use these prefixes here: ${shown.join(', ')}. Name one by --prefix or FAIR_LOCK_PREFIX, and a database by the URL.`)
+    );
+  }
+
+  /** The channels that all processes of a prefix and a database share, of those that others than this process listen to; undefined: unknown. */
+  private async usedPlaces(): Promise<string[] | undefined> {
     const client = new Redis(this.address, { lazyConnect: true, retryStrategy: () => null });
     client.on('error', () => undefined); // there is none to name then
     try {
       await client.connect();
-      const channels = (await client.pubsub('CHANNELS', '*:client:*')) as string[];
-      const self = this.store.peers?.self.clientId ?? '';
-      const others = channels.filter((channel) => !channel.endsWith(self));
-      return [
-        ...new Set(others.flatMap((each) => /^(.+):client:[0-9a-f]{32}$/.exec(each)?.[1] ?? [])),
-      ].sort();
+      const channels = (await client.pubsub('CHANNELS', '*:client:db*')) as string[];
+      const known = channels.filter((channel) => /:client:db\d+$/.test(channel)).sort();
+      const counts = (await client.pubsub('NUMSUB', ...known)) as (string | number)[];
+      return known.filter((channel, i) => Number(counts[2 * i + 1]) > (channel === this.place ? 1 : 0));
     } catch {
-      return [];
+      return undefined;
     } finally {
       client.disconnect();
     }
@@ -84,6 +108,11 @@ function clusterAt(address: string): Cluster {
     );
   const { node, redisOptions } = clusterNode(address);
   return new Cluster([node], { lazyConnect: true, redisOptions });
+}
+
+/** As ioredis reads it. */
+function databaseIn(address: string): number {
+  return new Redis(address, { lazyConnect: true }).options.db ?? 0;
 }
 
 /** Converts the URL of a Cluster node to options of ioredis. */

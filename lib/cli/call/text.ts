@@ -1,6 +1,7 @@
 /** Formats the output of the commands: plain text in columns. */
 import { clientName, type ClientName } from '../../core/port/client-name.js';
 import { printable } from '../../core/errors/text.js';
+import type { HolderReport, LockOverview } from '../../core/query/lock-overview.js';
 import { type Share } from '../../core/port/lock-store.js';
 
 const SECOND = 1_000;
@@ -10,7 +11,7 @@ const DAY = 24 * HOUR;
 const LONGEST_CELL = 60;
 
 export function time(ms: number | undefined): string {
-  if (ms === undefined) return '?';
+  if (ms === undefined || !Number.isFinite(ms)) return '?';
   if (ms < SECOND) return `${Math.round(ms)} ms`;
   if (ms < MINUTE) return `${(ms / SECOND).toFixed(1)} s`;
   if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / SECOND)} s`;
@@ -25,6 +26,13 @@ export function count(value: number, one: string, many = `${one}s`): string {
 /** `host/pid/label`, as in logs and errors, as far as it is known. */
 export function clientText({ host, pid, label = '' }: ClientName): string {
   return host ? clientName(`${host}/${pid}`, label) : label || 'an unknown process';
+}
+
+/** What is wrong with the process of a holder, if anything. */
+export function troubleOf({ clientId, live, state }: HolderReport, { silent }: LockOverview): string {
+  if (live === false) return ' (its process is gone)';
+  if (silent.some((process) => process.clientId === clientId)) return ' (does not respond)';
+  return state === 'held' ? '' : ` (${state})`;
 }
 
 /** With whom a call holds a lock: nothing if alone. */

@@ -15,11 +15,16 @@ export const forceRelease: Command = async ({ locks, args: { key, token, holder,
       const released = await locks.forceRelease(key, named);
       const message = released
         ? `The lock ${quote(key)} was taken from its holder (${which}); the next in the queue is served.`
-        : `The lock ${quote(key)} is free; nothing was changed.`;
+        : await withUse(`The lock ${quote(key)} is free; nothing was changed.`);
       return { released, message };
     } catch (error) {
       if (!(error instanceof LockHolderChangedError)) throw error;
-      return { released: false, message: error.details };
+      return { released: false, message: await withUse(error.details) };
     }
+  }
+
+  /** Where nobody uses the prefix, that is why. */
+  async function withUse(message: string): Promise<string> {
+    return (await locks.isUsed()) ? message : await locks.unused();
   }
 };

@@ -1,5 +1,5 @@
 import { type KeptLock, type LockHolder, type LockSnapshot } from '../../core/port/lock-store.js';
-import { quote } from '../../core/errors/text.js';
+import { printable, quote } from '../../core/errors/text.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';
 import { count, shareText, table, time } from '../call/text.js';
@@ -10,7 +10,9 @@ export const inspect: Command = async ({ locks, args: { key, json }, print }) =>
   if (json) print(snapshot);
   else if (free)
     print(
-      `The lock ${quote(key)} is free: nobody holds it or waits for it. Is the key right? ls lists all locks.`,
+      (await locks.isUsed())
+        ? `The lock ${quote(key)} is free: nobody holds it or waits for it. Is the key right? ls lists all locks.`
+        : await locks.unused(),
     );
   else print(snapshotText(snapshot));
   return free ? EXIT.notHeld : EXIT.done;
@@ -40,20 +42,34 @@ function snapshotText(snapshot: LockSnapshot): string {
 function keptText({ who, token, left }: KeptLock): string[] {
   const until = new Date(Date.now() + left).toLocaleTimeString('en-GB');
   return [
-    `kept     until ${until}, for another ${time(left)}: holdAtLeast of ${who}`,
+    `kept     until ${until}, for another ${time(left)}: holdAtLeast of ${printable(who)}`,
     ...(token === undefined ? [] : [`token    ${token}`]),
   ];
 }
 
 function sharedText({ holders, used, limit }: LockSnapshot): string[] {
-  const rows = holders.map(({ who, heldFor, share, id = '' }) => [who, time(heldFor), shareText(share), id]);
-  const taken = limit === undefined ? count(holders.length, 'read') : `${used} of ${limit} permits are taken`;
-  return [`shared   ${taken}`, '', table(['HOLDER', ' HELD FOR', '', 'ID'], rows), ''];
+  const rows = holders.map(({ who, heldFor, share, id = '', live }) => [
+    who,
+    time(heldFor),
+    shareText(share),
+    id,
+    live === false ? 'its process is gone' : '',
+  ]);
+  const taken =
+    limit === undefined ? count(used ?? holders.length, 'read') : `${used} of ${limit} permits are taken`;
+  const more = limit === undefined ? (used ?? 0) - holders.length : 0;
+  return [
+    `shared   ${taken}`,
+    '',
+    table(['HOLDER', ' HELD FOR', '', 'ID', ''], rows),
+    ...(more > 0 ? [`and ${more} more`] : []),
+    '',
+  ];
 }
 
-function holderText({ who, token, heldFor, leaseLeft, id }: LockHolder): string[] {
+function holderText({ who, token, heldFor, leaseLeft, id, live }: LockHolder): string[] {
   return [
-    `holder   ${who}`,
+    `holder   ${printable(who)}${live === false ? ' (its process is gone)' : ''}`,
     `         held for ${time(heldFor)}; its lease expires in ${time(leaseLeft)} unless it is renewed`,
     ...(token === undefined ? [] : [`token    ${token}`]),
     ...(id === undefined ? [] : [`id       ${id}`]),

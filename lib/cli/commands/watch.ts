@@ -13,7 +13,8 @@ export const watch: Command = async (context) => {
   for (let look = 1; !signal.aborted; look++) {
     const seen = await lookOnce(context);
     if (signal.aborted) break;
-    print(screen && typeof seen === 'string' ? CLEAR + fitted(seen, screen) : seen);
+    if (screen && typeof seen === 'string') print(fitted(seen, screen), CLEAR);
+    else print(seen);
     if (look >= args.count) break;
     await sleep(args.interval, undefined, { signal }).catch(() => undefined);
   }

@@ -9,10 +9,17 @@ export interface ClientIdentity {
 export interface PeerAnswers {
   /** Each response with the client that sent it. */
   readonly answers: readonly (readonly [client: string, answer: string])[];
-  /** The clients that listen but did not respond in time. */
-  readonly silent: readonly string[];
+  /** How many clients listen but did not respond in time. */
+  readonly missing: number;
   /** A sentence for each reason why responses may be missing. */
   readonly problems: readonly string[];
+}
+
+/** Which of some clients listen. */
+export interface Listening {
+  readonly heard: ReadonlySet<string>;
+  /** Whether every other client of them is gone; false: some may listen where they are not counted. */
+  readonly isComplete: boolean;
 }
 
 /** The other clients of the same locks, where a store can reach them. Questions and responses are text that the store only carries. */
@@ -24,10 +31,16 @@ export interface Peers {
   onQuestion: ((question: string) => string | undefined) | undefined;
 
   /**
-   * Asks all clients that listen. Resolves when all have responded, at the latest `timeout` ms after the questions were sent.
+   * Asks all clients of the same locks. Resolves when all have responded, at the latest `timeout` ms after the question was sent.
    *
-   * @param named asked as well: a client may listen at a place that is not known yet. One that does not respond is gone, not silent
    * @throws LockStoreUnavailableError when the store cannot be reached
    */
-  askAll(question: string, timeout: number, named: readonly string[]): Promise<PeerAnswers>;
+  askAll(question: string, timeout: number): Promise<PeerAnswers>;
+
+  /**
+   * Which of the clients listen, whether or not they respond.
+   *
+   * @throws LockStoreUnavailableError when the store cannot be reached
+   */
+  listening(clients: readonly string[]): Promise<Listening>;
 }

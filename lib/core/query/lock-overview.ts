@@ -5,7 +5,10 @@ import type { ClientIdentity } from '../port/peers.js';
 export interface LockQuery {
   /** Only this key. Default: every key of the prefix. */
   key?: string;
-  /** Whether to search Redis for locks of processes that are gone (SCAN over the prefix). Default: false. */
+  /**
+   * Whether to search Redis for locks that no process reports (SCAN over the database), such as those of processes that are gone. Default:
+   * false; then it is searched only if a process does not respond, at most once in 10 s.
+   */
   orphans?: boolean;
   /** How long to wait for the processes to respond, in ms. Default: 500. */
   timeout?: number;
@@ -32,7 +35,7 @@ export interface WaitReport {
   label?: string;
   /** ms since the call asked for this lock. */
   waitingFor: number;
-  /** How many are ahead of it, of those that were reported. */
+  /** How many were ahead of it when it joined the queue. */
   ahead?: number;
   /** What the store calls the request, as in `inspect`; absent before the request is in the queue. */
   id?: string;
@@ -55,21 +58,43 @@ export interface ProcessReport extends ClientIdentity {
   truncated: boolean;
 }
 
-/** One lock, put together from the reports of all processes. */
+/** A hold as Redis has it. Of a process that responded, `state` and `traceId` are as it reports them. */
+export interface HolderReport extends ClientIdentity, Omit<HoldReport, 'key'> {
+  /** Names it for `forceRelease` if it shares the lock (`LockHolder.id`). */
+  id?: string;
+  /** False: nobody listens for its process, which is gone or has lost its subscription. Absent: not known. */
+  live?: boolean;
+}
+
+/** A request in the queue as Redis has it. Of a process that responded, `inside` and `traceId` are as it reports them. */
+export interface WaiterReport extends ClientIdentity, Omit<WaitReport, 'key'> {
+  /** How many are ahead of it. */
+  ahead: number;
+  /** False: its process seems dead; then it is skipped, without losing its place. */
+  live: boolean;
+}
+
+/**
+ * One lock. Redis says who holds it and who waits; the processes say which locks there are. Of more than 1,000 locks, those with the
+ * longest waits are looked up in Redis, and the others are as their processes report them; with `orphans`, all are looked up.
+ */
 export interface LockReport {
   key: string;
-  /**
-   * The first of `holders`; absent if the lock is free. If its process did not respond, the holder comes from Redis; that is asked only for the locks with the
-   * longest waits.
-   */
-  holder?: ClientIdentity & Omit<HoldReport, 'key'>;
-  /** All that hold it: one, unless the lock is shared. The longest hold first. */
-  holders: (ClientIdentity & Omit<HoldReport, 'key'>)[];
+  /** The first of `holders`; absent if nobody holds the lock. */
+  holder?: HolderReport;
+  /** All that hold it: one, unless the lock is shared. In the order of their grants; at most 1,000. */
+  holders: HolderReport[];
+  /** Of a shared lock, how much is taken: the sum of the weights of permits, or the number of reads. */
+  used?: number;
+  /** Of permits, how many there are. */
+  limit?: number;
   /** For how many more ms `holdAtLeast` of its last hold keeps the lock. Absent if it has a holder or is not kept. */
   keptFor?: number;
-  /** In the order in which they will be served, as far as it is known. */
-  waiters: (ClientIdentity & Omit<WaitReport, 'key'>)[];
-  /** True if Redis keeps the lock for a process that is gone. Only with `orphans: true`. */
+  /** In the order in which they will be served; at most the first 1,000. */
+  waiters: WaiterReport[];
+  /** How many wait in all. */
+  queueLength: number;
+  /** True if a process that is gone still holds it. */
   orphan: boolean;
 }
 
@@ -78,7 +103,10 @@ export interface LockOverview {
   /** Longest wait first. */
   locks: LockReport[];
   processes: ProcessReport[];
-  /** Clients that listen but did not respond in time: a blocked event loop, or a stopped process. */
+  /**
+   * Clients that listen but did not respond in time: a blocked event loop, or a stopped process. Host and process are known of one that holds
+   * a lock or waits for one, or has responded before; `problems` says how many others there are.
+   */
   silent: { clientId: string; host?: string; pid?: number }[];
   /** A sentence for each piece of missing information, such as a response that cannot be read. Empty: the overview is complete. */
   problems: string[];

@@ -1,22 +1,39 @@
-import type { LockOverview, LockQuery, ProcessReport } from './lock-overview.js';
+import type { LockOverview, LockQuery, LockReport, ProcessReport } from './lock-overview.js';
+import { LockStoreUnavailableError } from '../errors/errors.js';
+import { parseClientName } from '../port/client-name.js';
 import { requireKey } from '../options/lock-keys.js';
-import type { LockStore } from '../port/lock-store.js';
+import type { KeptKeys, LockHolder, LockSnapshot, LockStore } from '../port/lock-store.js';
 import { describeDomain, wholeNumber } from '../options/option-domains.js';
 import { refuseValue, requireOptions } from '../options/refusals.js';
-import { addSnapshot, assemble, byUrgency, keysInStore, lookUp } from './overview.js';
+import {
+  byUrgency,
+  describeLock,
+  describeReported,
+  isWhole,
+  lookUp,
+  reportedLocks,
+  type Reported,
+} from './overview.js';
 import type { PeerAnswers } from '../port/peers.js';
 import { readReport, readRequest, type ReportRequest } from './report-text.js';
-import { isLong, reportedKey } from '../errors/text.js';
+import { reportedKey } from '../errors/text.js';
 
 /** How long `query` waits for the responses of other processes, ms. */
 const QUERY_TIMEOUT = 500;
-/** Of how many locks that have waiters but no reported holder the store is asked. */
-const MOST_UNEXPLAINED = 50;
+/** How many locks are looked up that processes report: someone may look each second. */
+const MOST_LOOKED_UP = 1_000;
+/** For how long the keys of a search are good enough to look for those of silent processes, ms. */
+const SEARCH_PERIOD = 10_000;
+const NO_SEARCH: KeptKeys = { keys: [], problems: [] };
 
-/** Shows the locks of all processes: each reports its own holds and waits, and the store knows the rest. */
+type Silent = LockOverview['silent'][number];
+
+/** Shows the locks of all processes: the processes say which locks there are, and the store who holds them and who waits. */
 export class Observer {
   /** The processes that the last query knew of, so that one that has become silent can be named. */
-  private known = new Map<string, LockOverview['silent'][number]>();
+  private known = new Map<string, Silent>();
+  /** The last search for keys in the store. */
+  private searched = { at: -Infinity, found: NO_SEARCH };
 
   constructor(
     private readonly store: LockStore,
@@ -33,48 +50,99 @@ export class Observer {
   async query(query: LockQuery = {}): Promise<LockOverview> {
     const { request, timeout, orphans } = checked(query);
     const { key } = request;
-    const kept = orphans ? await keysInStore(this.store, key) : { keys: [], problems: [] };
-    const found: string[] = [];
-    // Looked up before the processes are asked: whoever holds a lock then is asked by name, so only one that is gone gives no response.
-    const inStore = await lookUp(this.store, kept.keys, found);
-    const named = inStore.flatMap(({ holders }) => holders.flatMap(clientOf));
-    const answers = await this.store.peers?.askAll(JSON.stringify(request), timeout, named);
-    const others = answers && reportsIn(answers);
-    const processes = [this.ownReport(request), ...(others?.reports ?? [])];
-    const silent = this.namesOf(answers?.silent ?? [], processes);
-    const known = new Set([...processes, ...silent].map(({ clientId }) => clientId));
-    const gone = new Set(named.filter((client) => !known.has(client)));
-    const locks = assemble(processes);
+    const answers = await this.store.peers?.askAll(JSON.stringify(request), timeout);
+    const { reports, problems } = reportsIn(answers);
+    const processes = [this.ownReport(request), ...reports];
+    const isSilent = (answers?.missing ?? 0) > 0;
+    const reported = reportedLocks(processes);
+    const kept = key !== undefined ? NO_SEARCH : await this.keysInStore(orphans, isSilent);
 
-    const unexplained = [...locks.values()]
-      .sort(byUrgency)
-      .filter(({ holder }) => !holder)
-      .slice(0, MOST_UNEXPLAINED);
-    // The store needs the whole of a long key, which reports shorten.
-    const whole = (each: string): string => (key !== undefined && each === reportedKey(key) ? key : each);
-    const asked = unexplained.map((lock) => lock.key).map(whole);
-    const keys = [...new Set(asked)].filter((each) => each === key || !isLong(each));
-    const now = await lookUp(this.store, keys, found);
-    for (const snapshot of [...now, ...inStore]) addSnapshot(locks, snapshot, silent, gone);
-    return {
-      locks: [...locks.values()].sort(byUrgency),
-      processes,
-      silent,
-      problems: [...(others?.problems ?? []), ...kept.problems, ...found],
-    };
+    const keys = key === undefined ? [...reported.keys()].filter(isWhole) : [key];
+    const asked = new Set([...(orphans ? keys : keys.slice(0, MOST_LOOKED_UP)), ...kept.keys]);
+    const snapshots = await lookUp(this.store, [...asked], problems);
+    const { silent, liveOf } = await this.examine(processes, snapshots, answers?.missing ?? 0, problems);
+    const locks = [...snapshots].flatMap(([each, snapshot]): LockReport[] => {
+      const { holders, kept, queueLength } = snapshot;
+      if (holders.length === 0 && !kept && queueLength === 0) return [];
+      return [describeLock(snapshot, reported.get(each), liveOf)];
+    });
+    for (const [each, lock] of reported) {
+      if (!snapshots.has(each)) locks.push(...describedIfPresent(each, lock));
+    }
+    return { locks: locks.sort(byUrgency), processes, silent, problems: [...problems, ...kept.problems] };
   }
 
-  /** Host and process of a silent client are known if it answered an earlier query. */
-  private namesOf(clients: readonly string[], processes: readonly ProcessReport[]): LockOverview['silent'] {
-    const silent = clients.map((clientId) => this.known.get(clientId) ?? { clientId });
+  /**
+   * The keys of which the store has data, if someone wants to see all or a process does not say what it has. The store scans all its keys,
+   * so those who look each second get them from the last search.
+   */
+  private async keysInStore(orphans: boolean, isSilent: boolean): Promise<KeptKeys> {
+    const { store, searched } = this;
+    if (!store.keptKeys) {
+      const problem = `Orphans cannot be found with the store ${store.kind}: other programs use the same locks.`;
+      return orphans && store.peers ? { keys: [], problems: [problem] } : NO_SEARCH;
+    }
+    if (!orphans && !isSilent) return NO_SEARCH;
+    if (!orphans && performance.now() - searched.at < SEARCH_PERIOD) return searched.found;
+    const found = await store.keptKeys().catch((error: unknown): KeptKeys => {
+      if (!(error instanceof LockStoreUnavailableError) || error.failure !== 'not-permitted') throw error;
+      const problem = 'Locks that no process reports may be missing: the Redis user lacks +scan.';
+      return { keys: [], problems: [problem] };
+    });
+    this.searched = { at: performance.now(), found };
+    return found;
+  }
+
+  /** Which clients do not respond, and which are gone, of those that the store names. */
+  private async examine(
+    processes: readonly ProcessReport[],
+    snapshots: ReadonlyMap<string, LockSnapshot>,
+    missing: number,
+    problems: string[],
+  ): Promise<{ silent: Silent[]; liveOf: (holder: LockHolder) => boolean | undefined }> {
+    const { peers } = this.store;
+    const responds = new Set(processes.map(({ clientId }) => clientId));
+    if (!peers) return { silent: [], liveOf: () => true };
+    const others = missing > 0 ? new Map(this.known) : new Map<string, Silent>();
+    for (const { holders, waiters } of snapshots.values()) {
+      for (const { client, who } of [...holders, ...waiters]) {
+        if (client === undefined || others.get(client)?.host !== undefined) continue;
+        const { host, pid } = parseClientName(who);
+        others.set(client, { clientId: client, ...(host !== undefined && { host, pid: pid! }) });
+      }
+    }
+    for (const client of responds) others.delete(client);
+    const { heard, isComplete } =
+      others.size > 0
+        ? await peers.listening([...others.keys()])
+        : { heard: new Set<string>(), isComplete: false };
+    // A client that has begun to listen after the question is not silent.
+    const silent = missing > 0 ? [...others.values()].filter(({ clientId }) => heard.has(clientId)) : [];
+    const unnamed = missing - silent.length;
+    if (unnamed > 0)
+      problems.push(
+        `${unnamed} more ${unnamed === 1 ? 'process' : 'processes'} did not respond. Redis has no lock by which to name ` +
+          `${unnamed === 1 ? 'it' : 'them'}.`,
+      );
     const answered = processes.map(({ clientId, host, pid }) => ({ clientId, host, pid }));
     this.known = new Map([...answered, ...silent].map((client) => [client.clientId, client]));
-    return silent;
+    // Where other programs use the same locks, one that does not listen may be one of them.
+    const canBeGone = isComplete && this.store.keptKeys !== undefined;
+    const liveOf = ({ client = '', live }: LockHolder): boolean | undefined => {
+      if (responds.has(client) || heard.has(client)) return true;
+      return canBeGone && client !== '' ? false : live;
+    };
+    return { silent, liveOf };
   }
 }
 
+function describedIfPresent(key: string, lock: Reported): LockReport[] {
+  const described = describeReported(key, lock);
+  return described.holder || described.queueLength > 0 ? [described] : [];
+}
+
 /** The reports that can be read, and a sentence for each that cannot. */
-function reportsIn({ answers, problems }: PeerAnswers): { reports: ProcessReport[]; problems: string[] } {
+function reportsIn({ answers, problems }: Pick<PeerAnswers, 'answers' | 'problems'> = NO_ANSWERS) {
   const found = { reports: [] as ProcessReport[], problems: [...problems] };
   for (const [client, answer] of answers) {
     const report = readReport(client, answer);
@@ -87,9 +155,7 @@ function reportsIn({ answers, problems }: PeerAnswers): { reports: ProcessReport
   return found;
 }
 
-function clientOf({ client }: { readonly client?: string }): string[] {
-  return client === undefined ? [] : [client];
-}
+const NO_ANSWERS = { answers: [], problems: [] };
 
 function checked(query: unknown): { request: ReportRequest; timeout: number; orphans: boolean } {
   requireOptions(query, ['key', 'orphans', 'timeout'], 'query');

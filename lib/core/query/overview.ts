@@ -1,70 +1,65 @@
-import { parseClientName } from '../port/client-name.js';
 import { sentenceOf } from '../errors/errors.js';
-import type { HoldReport, LockOverview, LockReport, ProcessReport } from './lock-overview.js';
-import type { KeptKeys, LockHolder, LockSnapshot, LockStore } from '../port/lock-store.js';
-import { quote, reportedKey } from '../errors/text.js';
+import { isLong, quote, reportedKey } from '../errors/text.js';
+import { parseClientName } from '../port/client-name.js';
+import type { LockHolder, LockSnapshot, LockStore, LockWaiter } from '../port/lock-store.js';
+import type { ClientIdentity } from '../port/peers.js';
+import type {
+  HolderReport,
+  HoldReport,
+  LockReport,
+  ProcessReport,
+  WaiterReport,
+  WaitReport,
+} from './lock-overview.js';
 
 /** How many locks are looked up in the store at a time, and after how many failures the look-up stops. */
-const AT_ONCE = 50;
+const AT_ONCE = 64;
 const MOST_FAILED = 50;
 
-/**
- * The locks that processes report, by key: each with its holder and its queue. A queue is ordered by the waiting times that the processes
- * report, so their clocks are not compared.
- */
-export function assemble(reports: readonly ProcessReport[]): Map<string, LockReport> {
-  const locks = new Map<string, LockReport>();
-  const lockOf = (key: string): LockReport => {
+/** What processes report of one lock. */
+export interface Reported {
+  readonly holds: (ClientIdentity & HoldReport)[];
+  readonly waits: (ClientIdentity & WaitReport)[];
+}
+
+const NOTHING: Reported = { holds: [], waits: [] };
+
+/** What processes report, by lock: the longest wait first, then the longest hold. */
+export function reportedLocks(processes: readonly ProcessReport[]): Map<string, Reported> {
+  const locks = new Map<string, Reported>();
+  const lockOf = (key: string): Reported => {
     let lock = locks.get(key);
-    if (!lock) locks.set(key, (lock = { key, holders: [], waiters: [], orphan: false }));
+    if (!lock) locks.set(key, (lock = { holds: [], waits: [] }));
     return lock;
   };
-  for (const { clientId, host, pid, holds, waits } of reports) {
-    // No spread of both: V8 makes an object of two spreads at six times the cost, and there may be 10,000.
-    for (const { key, ...hold } of holds) {
-      const lock = lockOf(key);
-      if (hold.share) lock.holders.push({ clientId, host, pid, ...hold });
-      else if (isLater(hold, lock.holder)) lock.holder = { clientId, host, pid, ...hold };
-    }
-    for (const { key, ...wait } of waits) lockOf(key).waiters.push({ clientId, host, pid, ...wait });
+  // No spread of both: V8 makes an object of two spreads at six times the cost, and there may be 10,000.
+  for (const { clientId, host, pid, holds, waits } of processes) {
+    for (const hold of holds) lockOf(hold.key).holds.push({ clientId, host, pid, ...hold });
+    for (const wait of waits) lockOf(wait.key).waits.push({ clientId, host, pid, ...wait });
   }
-  for (const lock of locks.values()) {
-    lock.holders.sort((a, b) => b.heldFor - a.heldFor);
-    // A lock that one holder had alone, and others share by now, is reported with both.
-    if (lock.holder) lock.holders.unshift(lock.holder);
-    else if (lock.holders[0]) lock.holder = lock.holders[0];
-    lock.waiters.sort((a, b) => b.waitingFor - a.waitingFor);
-    lock.waiters.forEach((waiter, place) => (waiter.ahead = place));
+  for (const { holds, waits } of locks.values()) {
+    holds.sort((a, b) => b.heldFor - a.heldFor);
+    waits.sort((a, b) => b.waitingFor - a.waitingFor);
   }
-  return locks;
+  const urgent = ([, a]: [string, Reported], [, b]: [string, Reported]): number =>
+    compare(a.waits[0], b.waits[0], a.holds[0], b.holds[0]);
+  return new Map([...locks].sort(urgent));
 }
 
 /** Longest wait first, then longest hold. */
 export function byUrgency(a: LockReport, b: LockReport): number {
-  const wait = (b.waiters[0]?.waitingFor ?? 0) - (a.waiters[0]?.waitingFor ?? 0);
-  return wait || (b.holder?.heldFor ?? 0) - (a.holder?.heldFor ?? 0);
+  return compare(a.waiters[0], b.waiters[0], a.holder, b.holder);
 }
 
-/**
- * Whether `hold` is later than another one of the same key. Two processes may report a hold of one lock: reports are made at
- * different moments, and a section that has lost the lock may still run. Without tokens, the shorter hold is the later one.
- */
-export function isLater(
-  hold: Pick<HoldReport, 'token' | 'heldFor' | 'state'>,
-  other: Pick<HoldReport, 'token' | 'heldFor' | 'state'> | undefined,
-): boolean {
-  if (!other) return true;
-  const lost = hold.state === 'lost';
-  if (lost !== (other.state === 'lost')) return !lost;
-  return hold.token > other.token || (hold.token === other.token && hold.heldFor < other.heldFor);
-}
-
-/** The keys of which the store has data. The store may scan all its keys. */
-export async function keysInStore(store: LockStore, key: string | undefined): Promise<KeptKeys> {
-  if (key !== undefined) return { keys: [key], problems: [] };
-  if (store.keptKeys) return await store.keptKeys();
-  const problem = `Orphans cannot be found with the store ${store.kind}: other programs use the same locks.`;
-  return { keys: [], problems: store.peers ? [problem] : [] };
+function compare(
+  wait: { readonly waitingFor: number } | undefined,
+  otherWait: { readonly waitingFor: number } | undefined,
+  hold: { readonly heldFor: number } | undefined,
+  otherHold: { readonly heldFor: number } | undefined,
+): number {
+  return (
+    (otherWait?.waitingFor ?? 0) - (wait?.waitingFor ?? 0) || (otherHold?.heldFor ?? 0) - (hold?.heldFor ?? 0)
+  );
 }
 
 /** Looks up `keys` in the store. An error becomes one of `problems`, so that the rest is still shown. */
@@ -72,17 +67,17 @@ export async function lookUp(
   store: LockStore,
   keys: readonly string[],
   problems: string[],
-): Promise<LockSnapshot[]> {
-  const found: LockSnapshot[] = [];
+): Promise<Map<string, LockSnapshot>> {
+  const found = new Map<string, LockSnapshot>();
   const look = async (key: string): Promise<void> => {
     try {
-      found.push(await store.inspect(key));
+      found.set(reportedKey(key), await store.inspect(key));
     } catch (error) {
       problems.push(`The lock ${quote(key)} could not be inspected: ${sentenceOf(error)}`);
     }
   };
   for (let i = 0; i < keys.length; i += AT_ONCE) {
-    if (i - found.length >= MOST_FAILED) {
+    if (i - found.size >= MOST_FAILED) {
       problems.push(`${keys.length - i} locks were not looked up.`);
       break;
     }
@@ -91,36 +86,105 @@ export async function lookUp(
   return found;
 }
 
-/** Adds the holders that only the store knows. @param gone the clients that gave no response to their names */
-export function addSnapshot(
-  locks: Map<string, LockReport>,
-  { key, holders, kept }: LockSnapshot,
-  silent: LockOverview['silent'],
-  gone: ReadonlySet<string>,
-): void {
-  const reported = reportedKey(key);
-  const lock: LockReport = locks.get(reported) ?? { key, holders: [], waiters: [], orphan: false };
-  if (lock.holder || (!holders[0] && !kept)) return;
-  locks.set(reported, lock);
-  if (kept) lock.keptFor = kept.left;
-  lock.holders = holders.map(reportOf);
-  if (lock.holders[0]) lock.holder = lock.holders[0];
-  for (const { clientId, host, pid } of lock.holders) {
-    const mute = silent.find((client) => client.clientId === clientId);
-    if (mute && host !== '') Object.assign(mute, { host, pid });
-    lock.orphan ||= gone.has(clientId);
-  }
+/** The whole of a key that reports shorten is not known. */
+export function isWhole(key: string): boolean {
+  return !isLong(key);
 }
 
-/** A holder that only the store knows. */
-function reportOf({
-  client = '',
-  who,
-  token = 0,
-  heldFor = 0,
-  share,
-}: LockHolder): LockReport['holders'][number] {
-  const { host = '', pid = 0, label } = parseClientName(who);
-  const named = label !== undefined && { label };
-  return { clientId: client, host, pid, ...named, heldFor, token, ...(share && { share }), state: 'held' };
+/** A lock as the store has it, with what its processes know besides. @param liveOf whether a client lives; undefined: not known */
+export function describeLock(
+  { key, holders, used, limit, kept, waiters, queueLength }: LockSnapshot,
+  { holds, waits }: Reported = NOTHING,
+  liveOf: (holder: LockHolder) => boolean | undefined,
+): LockReport {
+  const reports = new Map(waits.map((wait) => [wait.id, wait]));
+  const shown = holders.map((holder) => describeHolder(holder, reportOf(holder, holds), liveOf(holder)));
+  return {
+    key,
+    ...(shown[0] && { holder: shown[0] }),
+    holders: shown,
+    ...(used !== undefined && { used }),
+    ...(limit !== undefined && { limit }),
+    ...(kept && { keptFor: kept.left }),
+    waiters: waiters.map((waiter, ahead) =>
+      describeWaiter(waiter, ahead, waiter.id === undefined ? undefined : reports.get(waiter.id)),
+    ),
+    queueLength,
+    orphan: shown.some(({ live }) => live === false),
+  };
+}
+
+/** A lock that was not looked up in the store, as its processes report it. */
+export function describeReported(key: string, { holds, waits }: Reported): LockReport {
+  const present = holds.filter(({ state }) => state !== 'lost');
+  // Two processes may report a hold that was passed on between their reports: the shorter one is the later.
+  const last = present.some(({ share }) => !share) ? present.slice(-1) : present;
+  const holders = last.map(({ key: _, ...hold }): HolderReport => ({ ...hold, live: true }));
+  return {
+    key,
+    ...(holders[0] && { holder: holders[0] }),
+    holders,
+    waiters: waits.map(({ key: _, ...wait }, ahead) => ({ ...wait, ahead, live: true })),
+    queueLength: waits.length,
+    orphan: false,
+  };
+}
+
+/** What its process reports of a hold. Shared holds have no tokens, so which of several it is cannot be told. */
+function reportOf(
+  { client, token, share }: LockHolder,
+  holds: Reported['holds'],
+): Reported['holds'][number] | undefined {
+  if (share) return undefined;
+  return holds.findLast(
+    (hold) =>
+      !hold.share &&
+      (client === undefined || hold.clientId === client) &&
+      (token === undefined ? hold.state !== 'lost' : hold.token === token),
+  );
+}
+
+function describeHolder(
+  { client = '', who, token = 0, heldFor, share, id }: LockHolder,
+  reported: Reported['holds'][number] | undefined,
+  live: boolean | undefined,
+): HolderReport {
+  return {
+    clientId: reported?.clientId ?? client,
+    ...nameOf(who, reported),
+    heldFor: heldFor ?? reported?.heldFor ?? 0,
+    token,
+    ...(share && { share }),
+    ...(id !== undefined && { id }),
+    state: reported?.state ?? 'held',
+    ...(reported?.traceId !== undefined && { traceId: reported.traceId }),
+    ...(live !== undefined && { live }),
+  };
+}
+
+function describeWaiter(
+  { id, client = '', who, waitingFor, live, share }: LockWaiter,
+  ahead: number,
+  reported: Reported['waits'][number] | undefined,
+): WaiterReport {
+  return {
+    clientId: client,
+    ...nameOf(who, reported),
+    ...(id !== undefined && { id }),
+    waitingFor: waitingFor ?? reported?.waitingFor ?? 0,
+    ahead,
+    inside: reported?.inside ?? [],
+    ...(share && { share }),
+    ...(reported?.traceId !== undefined && { traceId: reported.traceId }),
+    live,
+  };
+}
+
+/** As its process reports it, if it does: Redisson's format has no labels, and Redis keeps a part of a long one. */
+function nameOf(
+  who: string,
+  reported: { host: string; pid: number; label?: string } | undefined,
+): { host: string; pid: number; label?: string } {
+  const { host = '', pid = 0, label } = reported ?? parseClientName(who);
+  return { host, pid, ...(label !== undefined && { label }) };
 }

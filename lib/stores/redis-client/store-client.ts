@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { RedisOptions } from 'ioredis';
 import type { StoreHealth } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import { Timers } from '../../core/runtime/timers.js';
@@ -57,10 +58,20 @@ export class StoreClient {
     this.outages = new Outages(onWarning, () => tryLock(this.connection.scripts, options.required));
     this.connection = new CommandConnection(commands, commandTimeout, this.outages);
     this.subscriber = new Subscriber(subscriptions, () => this.ping());
-    void this.subscriber.add(channels + clientId);
+    // Messages know no databases: only clients of the same one share the locks that a question is about.
+    const common = `${channels}db${databaseOf(commands.client)}`;
+    for (const channel of [channels + clientId, common]) void this.subscriber.add(channel);
     this.retry = new Retry(this.connection);
     const self = { clientId, host, pid: process.pid };
-    this.peers = new RedisPeers(self, channels, this.connection, this.retry, this.subscriber, commandTimeout);
+    this.peers = new RedisPeers(
+      self,
+      channels,
+      common,
+      this.connection,
+      this.retry,
+      this.subscriber,
+      commandTimeout,
+    );
     if (commands.sentinels) commands.sentinels.onWarning = onWarning;
     // Commands may go to another server now than the subscription.
     commands.client.on('ready', () => {
@@ -177,4 +188,9 @@ export class StoreClient {
       this.further?.close(commandTimeout),
     ]);
   }
+}
+
+/** A Cluster has one. */
+function databaseOf({ isCluster, options }: RedisConnection['client']): number {
+  return isCluster ? 0 : ((options as RedisOptions).db ?? 0);
 }

@@ -1,4 +1,5 @@
 import { now } from '../../core/port/lease.js';
+import { MOST_SHOWN } from '../../core/port/lock-store.js';
 import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
 import type { CommandLink } from '../redis-client/commands/link.js';
 import { script, type Overdue, type Script, type ScriptRunner } from '../redis-client/commands/script.js';
@@ -211,13 +212,19 @@ export class Commands {
     return this.usual.retry.until((overdue) => this.heartbeat(client, beat, overdue), until);
   }
 
-  /** @throws CommandFailure */
-  inspect(keys: RedisKeys, most: number): Promise<RawInspection> {
-    const { scripts } = this.usual.connection;
-    const run = (overdue: Overdue): Promise<unknown> =>
-      scripts.run(this.scripts.inspect, keys, [most], overdue);
+  /**
+   * A look at the most holders and waiters. It has a command of its own; one that names few shares a command with others.
+   *
+   * @throws CommandFailure
+   */
+  async inspect(keys: RedisKeys, most = MOST_SHOWN): Promise<RawInspection> {
+    const { inspect } = this.scripts;
+    const run = async (overdue: Overdue): Promise<unknown> =>
+      most === MOST_SHOWN
+        ? await this.usual.connection.scripts.run(inspect, keys, [most], overdue)
+        : (await this.together.join(inspect, keys, () => [most], overdue)).raw;
     const until = performance.now() + this.times.commandTimeout;
-    return this.usual.retry.until(run, until) as Promise<RawInspection>;
+    return (await this.usual.retry.until(run, until)) as RawInspection;
   }
 }
 

@@ -25,8 +25,11 @@ import { encodeName, namesInRedis } from './names.js';
 import { PrimaryMarker } from './primary-marker.js';
 import { openReplicas, type Replicas } from './replicas.js';
 import { requiredCommands } from './required-commands.js';
-import { namesOfHolds, toSnapshot, type RawInspection } from './snapshot.js';
+import { namesAll, namesOfHolds, toSnapshot, type RawInspection } from './snapshot.js';
 import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
+
+/** A look at a lock names so many holders and waiters at first, so that one command can serve many locks and does not take long. */
+const FEW = 32;
 
 const UNCOUNTED =
   'Redis does not count a listening connection of this process, although its messages arrive: a proxy or a replica passes them on. ' +
@@ -130,7 +133,10 @@ export class RedisLockStore implements LockStore {
 
   async inspect(key: string): Promise<LockSnapshot> {
     const keys = this.locks.keysOf(encodeName(key));
-    return toSnapshot(key, await this.client.answer(() => this.commands.inspect(keys, MOST_SHOWN)));
+    const look = (most?: number): Promise<RawInspection> =>
+      this.client.answer(() => this.commands.inspect(keys, most));
+    const raw = await look(FEW);
+    return toSnapshot(key, namesAll(raw, FEW) ? raw : await look());
   }
 
   keptKeys(): Promise<KeptKeys> {
@@ -174,7 +180,7 @@ export class RedisLockStore implements LockStore {
   /** @param isForAny data that no script can read names no holder, and is undefined here */
   private look(keys: RedisKeys, isForAny: boolean): Promise<RawInspection | undefined> {
     return this.client.answer(() =>
-      this.commands.inspect(keys, MOST_SHOWN).catch((error: unknown) => {
+      this.commands.inspect(keys).catch((error: unknown) => {
         if (isForAny && error instanceof CommandFailure && error.remedy === 'none') return undefined;
         throw error;
       }),

@@ -13,7 +13,7 @@ export type RawInspection = readonly [
   waiting: number,
   /** name, ticket, … */
   line: readonly string[],
-  /** client, until when it counts as alive, … */
+  /** client, until when it counts as alive, …: of those in line */
   clients: readonly string[],
   /** channel, how many listen, … */
   listeners: readonly (string | number)[],
@@ -31,6 +31,7 @@ export function toSnapshot(key: string, raw: RawInspection): LockSnapshot {
   const [, mode, used, limit, , queueLength, line, clients] = raw;
   const now = Number(raw[0]);
   const alive = new Map(pairs(clients));
+  const listeners = listenersIn(raw);
   const waiters = pairs(line).map(([name, ticket]): LockWaiter => {
     const [client = '', sequence, terms = '', ...label] = name.split(':');
     const share = shareOf(terms);
@@ -39,7 +40,7 @@ export function toSnapshot(key: string, raw: RawInspection): LockSnapshot {
       client,
       who: label.join(':'),
       waitingFor: Math.max(0, now - Number(ticket) / 1_000),
-      live: Number(alive.get(client) ?? 0) >= now,
+      live: Number(alive.get(client) ?? 0) >= now && listeners.get(client) !== 0,
       ...(share && { share }),
     };
   });
@@ -55,6 +56,16 @@ export function toSnapshot(key: string, raw: RawInspection): LockSnapshot {
     waiters,
     queueLength,
   };
+}
+
+/** Whether a look that names at most so many holders and waiters has named all. */
+export function namesAll(raw: RawInspection, most: number): boolean {
+  return raw[4].length < 2 * most && raw[5] <= most;
+}
+
+/** How many listen to the client, by client. */
+function listenersIn(raw: RawInspection): ReadonlyMap<string | undefined, number> {
+  return new Map(pairs(raw[8]).map(([channel, count]) => [channel.split(':').at(-1), Number(count)]));
 }
 
 /**
@@ -78,12 +89,12 @@ export function namesOfHolds(
 
 function holds(raw: RawInspection): { holders: LockHolder[]; kept: KeptLock | undefined } {
   const all = present(raw);
-  const listeners = new Map(pairs(raw[8]).map(([channel, count]) => [channel.split(':').at(-1), count]));
+  const listeners = listenersIn(raw);
   const holders = all
     .filter(({ name }) => !name.startsWith('-'))
     .map(({ name: _, number: __, ...holder }) => {
       const count = listeners.get(holder.client);
-      return count === undefined ? holder : { ...holder, live: Number(count) > 0 };
+      return count === undefined ? holder : { ...holder, live: count > 0 };
     });
   const [last] = all.sort((one, other) => other.leaseLeft - one.leaseLeft);
   const kept =

@@ -126,7 +126,9 @@ export class RedissonLockStore implements LockStore {
     const shown = await this.client.answer(() => this.context.commands.inspect(keys, MOST_SHOWN));
     const { connection, subscriber } = this.client;
     const counts = subscriber.counted !== false && shown.waiters.length > 0;
-    const listens = counts ? await listenersOf(connection.client, keys.channel, PEER_CHANNELS) : undefined;
+    const listens = counts
+      ? await listenersOf(connection.client, keys.channel, PEER_CHANNELS, shown.waiters)
+      : undefined;
     return toSnapshot(key, shown, (id) => this.locks.get(key)?.find(id), listens);
   }
 
@@ -178,7 +180,8 @@ export class RedissonLockStore implements LockStore {
 
   /** `redisson_lock__channel:{<name>}:<uuid>:<thread>`; the content of the message is always the same. */
   private onMessage(channel: string, text: string): void {
-    if (channel === PEER_CHANNELS + this.uuid) this.client.peers.onMessage(text);
+    const { peers } = this.client;
+    if (channel === PEER_CHANNELS + this.uuid || channel === peers.common) peers.onMessage(text);
     else this.context.wake(channel.slice(channel.lastIndexOf(this.uuid)));
   }
 

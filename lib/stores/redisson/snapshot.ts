@@ -1,7 +1,7 @@
 import type { LockSnapshot } from '../../core/port/lock-store.js';
 import type { LockTimeoutError } from '../../core/errors/errors.js';
 import type { InspectReply } from './commands.js';
-import type { Listeners } from './listeners.js';
+import { clientOf, type Listeners } from './listeners.js';
 
 /** The display name of this client's request with an id in Redis, and since when it holds or waits (monotonic ms). */
 type Describe = (id: string) => { readonly who: string; readonly since: number } | undefined;
@@ -16,7 +16,7 @@ export function toSnapshot(
   const waiters = shown.waiters.map(({ id, left }) => {
     const [who, waitingFor] = known(id, describe);
     const client = clientOf(id);
-    const live = waitingFor !== undefined || (left > 0 && listens(id, client));
+    const live = waitingFor !== undefined || (left > 0 && listens(id));
     return { id, client, who, waitingFor, live, deadlineLeft: left };
   });
   const { holder, leaseLeft, queueLength } = shown;
@@ -47,11 +47,6 @@ export function toBlocker(
 /** The request that held the lock, if `holder` means that the lock is kept after it (scripts/includes/lock.lua). */
 export function keeper(holder = ''): string | undefined {
   return /^kept:(.*)$/s.exec(holder)?.[1];
-}
-
-/** A request is `uuid:thread` on the wire. */
-function clientOf(id: string): string {
-  return id.slice(0, id.lastIndexOf(':'));
 }
 
 function known(id: string, describe: Describe): [who: string, forMs: number | undefined] {

@@ -111,6 +111,7 @@ describe('inspect', () => {
   });
 
   test('says of an unknown key that it is free, with the status 3', async () => {
+    await peer('order:1');
     const { status, out } = await cli('inspect', 'ordr:1');
     expect(status).toBe(3);
     expect(out).toBe(
@@ -144,6 +145,7 @@ describe('force-release', () => {
   });
 
   test('says of a free lock that no token holds it, with the status 3', async () => {
+    await peer('order:1');
     const { status, out } = await cli('force-release', 'free', '--token', '1', '--json');
     expect(status).toBe(3);
     expect(JSON.parse(out)).toMatchObject({
@@ -276,7 +278,7 @@ test('a prefix may come from FAIR_LOCK_PREFIX; without one, ls names those that 
   try {
     const unnamed = await runCli(server.url, 'ls');
     expect(unnamed.out).toContain(
-      'Processes use these prefixes here: shop:lock. Name one by --prefix or FAIR_LOCK_PREFIX.\n',
+      'Processes use these prefixes here: shop:lock (database 0). Name one by --prefix or FAIR_LOCK_PREFIX',
     );
     process.env['FAIR_LOCK_PREFIX'] = 'shop:lock';
     const named = await runCli(server.url, 'ls');

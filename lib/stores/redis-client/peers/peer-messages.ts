@@ -3,11 +3,6 @@
 /** `Q nonce asker question`, and `A nonce client answer` */
 const MESSAGE = /^([QA]) (\w{1,64}) ([\w-]{1,64}) (.*)$/s;
 
-/** A client id, as messages name it. */
-export function isClientId(text: string): boolean {
-  return /^[\w-]{1,64}$/.test(text);
-}
-
 export interface PeerMessage {
   readonly isQuestion: boolean;
   readonly nonce: string;

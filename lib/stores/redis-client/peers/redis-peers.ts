@@ -1,92 +1,82 @@
 import { randomBytes } from 'node:crypto';
-import type { Cluster, Redis } from 'ioredis';
-import type { ClientIdentity, PeerAnswers, Peers } from '../../../core/port/peers.js';
+import type { ClientIdentity, Listening, PeerAnswers, Peers } from '../../../core/port/peers.js';
 import type { CommandConnection } from '../commands/command-connection.js';
 import { askNodes } from './ask-nodes.js';
-import { answerMessage, isClientId, parseMessage, questionMessage } from './peer-messages.js';
-import { escapePattern } from './pattern.js';
+import { answerMessage, parseMessage, questionMessage } from './peer-messages.js';
 import type { Retry } from '../commands/retry.js';
 import type { Subscriber } from '../connection/subscriber.js';
 import { toCommandFailure } from '../server/server-failure.js';
 import { Signal, within } from '../server/time-limit.js';
 
-/** How long clients have that are asked by their names, ms. */
-const BY_NAME_TIMEOUT = 250;
-
 const DEAF =
   'This process is not receiving messages, so responses from others might be missing. It is resubscribing: try again.';
 
-/** The clients that listen to channels of one form, `<channels><client id>`, and what they ask each other there. */
+/** What has come back to a question. */
+interface OpenQuestion {
+  heard(client: string, answer: string): void;
+}
+
+/**
+ * What clients ask each other. Each listens to a channel of its own, `<channels><client id>`, where answers come, and to one that all clients
+ * of the same database share, where questions go.
+ */
 export class RedisPeers implements Peers {
   onQuestion: ((question: string) => string | undefined) | undefined;
-  /** What takes the responses to a question, by its nonce. */
-  private readonly open = new Map<string, (client: string, answer: string) => void>();
+  /** The questions that are asked at present, by nonce. */
+  private readonly open = new Map<string, OpenQuestion>();
 
   /**
    * @param channels what the name of every client's channel begins with
+   * @param common the channel of all clients
    * @param timeout milliseconds within which a command must be answered
    */
   constructor(
     readonly self: ClientIdentity,
     private readonly channels: string,
+    readonly common: string,
     private readonly connection: CommandConnection,
     private readonly retry: Retry,
     private readonly subscriber: Subscriber,
     private readonly timeout: number,
   ) {}
 
-  async askAll(question: string, timeout: number, named: readonly string[]): Promise<PeerAnswers> {
-    const { listening, problems, via } = await this.answered(() => this.listeners());
-    const others = named.filter((client) => !listening.has(client));
-    const [asked, further] = await Promise.all([
-      this.survey([...listening], question, timeout, via),
-      this.survey(others, question, Math.min(timeout, BY_NAME_TIMEOUT), via),
-    ]);
-    return {
-      answers: [...asked.answers, ...further.answers],
-      silent: asked.silent,
-      problems: [...new Set([...problems, ...asked.problems, ...further.problems])],
-    };
-  }
-
-  /** @param via the node that passes the questions on */
-  private async survey(
-    clients: readonly string[],
-    question: string,
-    timeout: number,
-    via: Redis | Cluster,
-  ): Promise<PeerAnswers> {
-    const missing = new Set(clients);
-    missing.delete(this.self.clientId);
-    const answers: [string, string][] = [];
-    const problems: string[] = [];
-    if (missing.size === 0) return { answers, silent: [], problems };
+  async askAll(question: string, timeout: number): Promise<PeerAnswers> {
+    const { clientId } = this.self;
     const nonce = randomBytes(8).toString('hex');
+    const answers = new Map<string, string>();
     const all = new Signal();
+    let expected = Infinity;
+    const heard = (client: string, answer: string): void => {
+      answers.set(client, answer);
+      if (answers.size >= expected) all.fire();
+    };
+    this.open.set(nonce, { heard });
     const complete = all.within(timeout);
-    this.open.set(nonce, (client, answer) => {
-      if (!missing.delete(client)) return;
-      answers.push([client, answer]);
-      if (missing.size === 0) all.fire();
-    });
     try {
-      const message = questionMessage(nonce, this.self.clientId, question);
-      const asked = [...missing];
-      const listeners = await this.answered(() =>
-        Promise.all(asked.map((client) => via.publish(this.channels + client, message))),
-      );
-      // A Cluster node, or a proxy, counts only some.
-      if (this.subscriber.counted && !via.isCluster && !this.connection.isCluster)
-        for (const [i, client] of asked.entries()) if (listeners[i] === 0) missing.delete(client);
-      if (missing.size === 0) all.fire();
-      const messages = this.subscriber.check(this.timeout).catch(() => this.subscriber.up);
+      const { listeners, problems } = await this.publish(questionMessage(nonce, clientId, question));
+      // Where the server counts nobody, as behind a proxy, only the time says when all have answered.
+      expected = listeners > 0 ? listeners : Infinity;
+      if (answers.size >= expected) all.fire();
       await complete;
-      if (missing.size > 0 && !(await messages)) problems.push(DEAF);
+      const missing = Math.max(0, listeners - answers.size);
+      const isDeaf = !answers.delete(clientId) && (missing > 0 || listeners === 0);
+      if (isDeaf) {
+        problems.push(DEAF);
+        this.subscriber.check(this.timeout).catch(() => undefined);
+      }
+      return { answers: [...answers], missing, problems };
     } finally {
       all.fire();
       this.open.delete(nonce);
     }
-    return { answers, silent: [...missing], problems };
+  }
+
+  async listening(clients: readonly string[]): Promise<Listening> {
+    const channels = clients.map((client) => this.channels + client);
+    const { counts, problems } = await this.count(channels);
+    const heard = new Set(clients.filter((_, i) => counts[i]! > 0));
+    // A client may listen where this server does not count it, unless all nodes of a Cluster have answered.
+    return { heard, isComplete: this.connection.isCluster && problems.length === 0 };
   }
 
   /** Whether `received` was a message between clients. Never throws. */
@@ -94,8 +84,9 @@ export class RedisPeers implements Peers {
     const message = parseMessage(received);
     if (!message) return false;
     const { isQuestion, nonce, sender, text } = message;
-    if (!isQuestion) {
-      this.open.get(nonce)?.(sender, text);
+    const isOwn = isQuestion && sender === this.self.clientId;
+    if (!isQuestion || isOwn) {
+      this.open.get(nonce)?.heard(sender, text);
       return true;
     }
     const answer = this.onQuestion?.(text);
@@ -107,28 +98,38 @@ export class RedisPeers implements Peers {
     return true;
   }
 
-  /**
-   * All clients that listen; on Redis Cluster each node knows only those connected to it. Also returns a node that responded, to publish by:
-   * every node passes messages on to all others, but ioredis might choose one that hangs.
-   */
-  private async listeners(): Promise<{ listening: Set<string>; problems: string[]; via: Redis }> {
-    const pattern = `${escapePattern(this.channels)}*`;
-    const { answers, problems } = await askNodes(
-      this.connection.client,
-      'all',
-      this.timeout / 4,
-      async (node) => {
-        const channels = await within(node.pubsub('CHANNELS', pattern), this.timeout / 2);
-        return { node, channels: channels as string[] };
-      },
-      'did not report which processes listen there',
+  /** Sends a message to all clients. Resolves with how many of them the server counts, this one included. */
+  private async publish(message: string): Promise<{ listeners: number; problems: string[] }> {
+    const { connection, common } = this;
+    if (!connection.isCluster) {
+      const listeners = (await this.answered(() => connection.publish(common, message))) ?? 0;
+      return { listeners, problems: [] };
+    }
+    // Each node knows only the clients that are connected to it. The message goes by a node that has answered: every node passes it on to all
+    // others, but ioredis might choose one that hangs.
+    const { counts, problems, via } = await this.count([common]);
+    await this.answered(() => via.publish(common, message));
+    return { listeners: counts[0]!, problems };
+  }
+
+  /** How many listen to each channel, over all nodes. */
+  private async count(channels: readonly string[]) {
+    const { answers, problems } = await this.answered(() =>
+      askNodes(
+        this.connection.client,
+        'all',
+        this.timeout / 4,
+        async (node) => {
+          const counts = await within(node.pubsub('NUMSUB', ...channels), this.timeout / 2);
+          return { node, counts: counts as (string | number)[] };
+        },
+        'did not report which processes listen there',
+      ),
     );
-    const channels = answers.flatMap((answer) => answer.channels);
-    // A channel for something else can begin in the same way.
-    const listening = new Set(
-      channels.map((channel) => channel.slice(this.channels.length)).filter(isClientId),
+    const counts = channels.map((_, i) =>
+      answers.reduce((sum, answer) => sum + Number(answer.counts[2 * i + 1] ?? 0), 0),
     );
-    return { listening, problems, via: answers[0]!.node };
+    return { counts, problems: [...problems], via: answers[0]!.node };
   }
 
   /** @throws LockStoreUnavailableError if Redis does not respond in time */
