@@ -7,16 +7,13 @@ import { emit } from '../diagnostics/diagnostics.js';
 import type { LockSnapshot, LockStore } from '../port/lock-store.js';
 import { nameOfSite, type CallSite } from '../runtime/call-site.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
+import { andMore, OncePerPeriod, PERIOD } from './once-per-period.js';
 import { TimeoutWarnings, type LookForGone } from './timeout-warnings.js';
 import { withPage } from '../errors/pages.js';
 import { duration, printable, quote } from '../errors/text.js';
+import type { Call } from '../waits/call.js';
 import type { WaitingCall, Waits } from '../waits/waits.js';
 import type { Timers } from '../runtime/timers.js';
-
-/** A lock is looked up at most once in this time (ms), however many requests wait for it. */
-const LOOK_PERIOD = 10_000;
-/** For how many locks the last look is remembered. */
-const MOST_LOOKS = 1_000;
 
 /** Warns about the waits and holds of an engine that take longer than its options allow, and about waits that failed. */
 export function watchForSlow(
@@ -28,7 +25,7 @@ export function watchForSlow(
   self: ClientIdentity,
 ): void {
   const { slowWait = Infinity, slowHold = Infinity } = defaults;
-  const warnings = new SlowWarnings(store, self, defaults.onWarning);
+  const warnings = new SlowWarnings(timers, store, self, defaults.onWarning);
   if (slowWait < Infinity) {
     const bounded = (): WaitingCall[] => waits.present().filter(({ options }) => isBounded(options));
     waits.slowWatch = new SlowWatch(timers, slowWait, bounded, warnings.ofWait);
@@ -40,22 +37,34 @@ export function watchForSlow(
   }
 }
 
-/** The result of a look at a lock; undefined if the look failed. */
-type Look = Promise<{ readonly snapshot: LockSnapshot; readonly at: number } | undefined>;
+/** What a look at a lock found, without the long lists of a snapshot. */
+interface Found extends Pick<LockSnapshot, 'holder' | 'kept' | 'queueLength'> {
+  readonly at: number;
+  /** How many were ahead of the request that caused the look. */
+  readonly ahead: number | undefined;
+}
 
 /** Warns an operator about long waits and holds, and names what blocks a wait at that moment. */
 class SlowWarnings {
-  private readonly looks = new Map<string, { readonly at: number; readonly found: Look }>();
+  /** The looks of the present periods; undefined: the look failed. */
+  private readonly looks = new Map<string, Promise<Found | undefined>>();
+  private readonly waits: OncePerPeriod<WaitingCall>;
 
   constructor(
+    private readonly timers: Timers,
     private readonly store: LockStore,
     private readonly self: ClientIdentity,
     private readonly warn: EngineDefaults['onWarning'],
-  ) {}
+  ) {
+    this.waits = new OncePerPeriod(timers, (call, others) => void this.warnOfWait(call, others));
+  }
 
   /** Must not throw. */
   readonly ofWait = (call: WaitingCall): void => {
-    void this.warnOfWait(call);
+    const { key, waited: waitingFor } = call.wait;
+    emit({ type: 'slow-wait', key, lock: call.options.lock, waitingFor });
+    this.waits.add(key, call);
+    void this.noteGone(call);
   };
 
   readonly ofHold = ({ key, options, heldFor, grant, site }: Hold): void => {
@@ -74,26 +83,29 @@ class SlowWarnings {
 
   /** The holder of a lock whose process is gone; undefined where it is not, as far as is known. */
   readonly lookForGone: LookForGone = async (key) => {
-    const { snapshot, at = 0 } = (await this.look(key)) ?? {};
-    if (snapshot?.holder?.live !== false) return undefined;
-    const { who, leaseLeft } = snapshot.holder;
-    return { holder: who, leaseLeft: Math.max(0, leaseLeft - (performance.now() - at)) };
+    const { holder, at = 0 } = (await this.look(key)) ?? {};
+    if (holder?.live !== false) return undefined;
+    return { holder: holder.who, leaseLeft: Math.max(0, holder.leaseLeft - (performance.now() - at)) };
   };
 
-  private async warnOfWait(call: WaitingCall): Promise<void> {
-    const { wait, place, options } = call;
-    const { key, waited: waitingFor } = wait;
-    emit({ type: 'slow-wait', key, lock: options.lock, waitingFor });
-    const { snapshot } = (await this.look(key)) ?? {};
-    const index = snapshot?.waiters.findIndex(({ id }) => id !== undefined && id === place?.id) ?? -1;
-    const ahead = index >= 0 ? index : place?.ahead;
-    const { holder, kept } = snapshot ?? {};
-    const gone = await this.lookForGone(key);
+  /** For the error with which the call may end. */
+  private async noteGone(call: WaitingCall): Promise<void> {
+    const gone = await this.lookForGone(call.wait.key);
     if (gone) call.gone = { holder: gone.holder, until: performance.now() + gone.leaseLeft };
+  }
+
+  /** @param call may have ended since it became slow */
+  private async warnOfWait({ wait, place, options }: Call, others: number): Promise<void> {
+    if (!wait) return;
+    const { key, waited: waitingFor } = wait;
+    const { holder, kept, queueLength, ahead = place?.ahead } = (await this.look(key, place?.id)) ?? {};
+    const gone = await this.lookForGone(key);
+    const behind =
+      queueLength === undefined || ahead === undefined ? 0 : Math.max(0, queueLength - ahead - 1);
     this.warn(
       withPage(
-        `A call for the lock ${quote(key)} by ${this.nameOf(options)} has waited for ${duration(waitingFor)}` +
-          (ahead === undefined ? '' : `, with ${ahead} ahead of it in the queue`) +
+        `A call for the lock ${quote(key)} by ${this.nameOf(options)}${andMore(others)} has waited for ${duration(waitingFor)}` +
+          (ahead === undefined ? '' : `, with ${ahead} ahead of it and ${behind} behind it in the queue`) +
           (holder ? `. The lock is currently held by ${printable(holder.who)}${since(holder.heldFor)}` : '') +
           (gone
             ? `. Its process is gone (crashed, or stopped without app.enableShutdownHooks()); the lease ends in ${duration(gone.leaseLeft)}`
@@ -101,7 +113,10 @@ class SlowWarnings {
           (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
         'troubleshooting#calls-give-up-423',
       ),
-      { key, label: options.label, waitingFor, ahead, holder: holder?.who, heldFor: holder?.heldFor },
+      {
+        ...{ key, label: options.label, waitingFor, ahead, queueLength, unsaid: others },
+        ...{ holder: holder?.who, heldFor: holder?.heldFor },
+      },
     );
   }
 
@@ -110,17 +125,23 @@ class SlowWarnings {
     return printable(clientName(`${this.self.host}/${this.self.pid}`, label));
   }
 
-  private look(key: string): Look {
-    const time = performance.now();
-    const last = this.looks.get(key);
-    if (last && time - last.at < LOOK_PERIOD) return last.found;
-    if (this.looks.size >= MOST_LOOKS) this.looks.clear();
-    const found = this.store.inspect(key).then(
-      (snapshot) => ({ snapshot, at: performance.now() }),
+  /** Looks at most once in a period, and forgets what was found when that ends. @param id the request that wants to know its place */
+  private look(key: string, id?: string): Promise<Found | undefined> {
+    const known = this.looks.get(key);
+    if (known) return known;
+    const look = this.store.inspect(key).then(
+      ({ holder, kept, queueLength, waiters }): Found => {
+        const place = id === undefined ? -1 : waiters.findIndex((waiter) => waiter.id === id);
+        return {
+          ...{ holder, queueLength, at: performance.now(), ahead: place >= 0 ? place : undefined },
+          ...(kept && { kept }),
+        };
+      },
       () => undefined,
     );
-    this.looks.set(key, { at: time, found });
-    return found;
+    this.looks.set(key, look);
+    this.timers.schedule({ onDue: () => void this.looks.delete(key) }, performance.now() + PERIOD);
+    return look;
   }
 }
 

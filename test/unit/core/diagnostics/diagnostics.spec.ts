@@ -212,15 +212,44 @@ describe('what takes long', () => {
     // A process that stood still is warned of all at once, in any order.
     expect([...slow.warnings].sort()).toEqual([
       expect.stringMatching(
-        /^A call for the lock "order:1" by \S+\/\d+ has waited for \d+ ms, with 1 ahead of it/,
-      ),
-      expect.stringMatching(
-        /^A call for the lock "order:1" by \S+\/\d+\/Orders\.pay has waited for \d+ ms, with 0 ahead of it in the queue\. The lock is currently held by \S+\/\d+\/Orders\.ship, for \d+ ms\. See /,
+        /^A call for the lock "order:1" by \S+\/\d+\/Orders\.pay has waited for \d+ ms, with 0 ahead of it and 1 behind it in the queue\. The lock is currently held by \S+\/\d+\/Orders\.ship, for \d+ ms\. See /,
       ),
       expect.stringMatching(/^The lock "order:1" has been held for \d+ ms by \S+\/\d+\/Orders\.ship\./),
       expect.stringMatching(/^WAIT_TIMEOUT: Gave up waiting for the lock "order:1" after 150 ms/),
     ]);
     await slow.engine.close();
+  });
+
+  it('triggers one warning of the waits for a lock in 10 s, which says how many wait, and one look at the lock', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+    try {
+      const slow = bench({ slowWait: 10_000, slowHold: Infinity });
+      const looks = jest.spyOn(slow.store, 'inspect');
+      const lock = await slow.service.acquire('order:1', { label: 'Orders.ship' });
+      const gone = new AbortController();
+      const waits = Array.from({ length: 100 }, () =>
+        rejection(slow.service.acquire('order:1', { signal: gone.signal, waitTime: Infinity })),
+      );
+      await jest.advanceTimersByTimeAsync(11_000);
+      const line =
+        /^A call for the lock "order:1" by \S+ has waited for 10 s, with 0 ahead of it and 99 behind it in the queue\. /;
+      expect(slow.warnings).toEqual([expect.stringMatching(line)]);
+      expect(looks).toHaveBeenCalledTimes(1);
+      await jest.advanceTimersByTimeAsync(30_000);
+      expect(slow.warnings).toEqual([
+        expect.stringMatching(line),
+        expect.stringMatching(
+          /^A call .* \(and 98 more since the last such warning\) has waited for 20 s, with 99 ahead /,
+        ),
+      ]);
+      expect(looks.mock.calls.length).toBeLessThanOrEqual(2);
+      gone.abort();
+      await Promise.all(waits);
+      await lock.release();
+      await slow.engine.close();
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('triggers no warning about its hold when the lock was lost', async () => {
