@@ -59,6 +59,15 @@ export function describeSharingEnds(bench: Bench): void {
     );
   });
 
+  test('calls that one signal ends have all ended, though the end of the first would let the next in', async () => {
+    const key = bench.key();
+    const holder = await bench.hold(0, key, read);
+    const asks = [await bench.askInLine(1, key), await bench.askInLine(1, key, read)];
+    for (const ask of asks) ask.abort();
+    for (const ask of asks) expect(await ask.refused()).toBeInstanceOf(LockAbortedError);
+    await holder.release();
+  });
+
   test('a release that is repeated gives back the weight once', async () => {
     const key = bench.key();
     const [heavy, light] = [await bench.hold(0, key, permits(5, 3)), await bench.hold(0, key, permits(5, 2))];

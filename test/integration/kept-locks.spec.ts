@@ -1,9 +1,10 @@
+import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
 import type { Grant, LockStore } from '../../lib/core/port/lock-store.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { Stopwatch } from '../support/stopwatch.js';
-import { deferred } from '../support/waiting.js';
+import { deferred, eventually, SOON } from '../support/waiting.js';
 import { ask } from '../support/ask.js';
 
 /** For so long after its grant nobody else gets the lock, ms. */
@@ -91,6 +92,35 @@ describe('on the store redis', () => {
     return store;
   };
   afterEach(() => Promise.all(started.splice(0).map((store) => store.close())));
+
+  test('only the client of the head is told when that is, and it alone asks then', async () => {
+    const key = `${prefix}:calm`;
+    const stores = await Promise.all(Array.from({ length: 8 }, start));
+    const [first, ...others] = stores as [LockStore, ...LockStore[]];
+    const holder = await ask(first, { ...request(key), alone: true });
+    const waiting: Promise<Grant>[] = [];
+    for (const store of others) {
+      const queued = deferred();
+      waiting.push(ask(store, { ...request(key), onQueued: () => queued.resolve() }));
+      await queued.promise;
+    }
+    const redis = new Redis(redisUrl());
+    const monitor = await redis.monitor();
+    const seen: string[] = [];
+    monitor.on('monitor', (_time: string, [command = '', ...args]: string[]) => {
+      if (/evalsha|publish/i.test(command) && args.some((arg) => arg.includes(key)))
+        seen.push(/^ask|^granted/.exec(args[1] ?? '')?.[0] ?? command.toLowerCase());
+    });
+    await holder.release(KEEP);
+    const grant = await waiting[0]!;
+    // The release, and the question of the head's client, by which it has the lock. The others have no heartbeat so soon.
+    await eventually(() => seen.length >= 3, SOON, 'the monitor to tell of both');
+    expect(seen).toEqual(['evalsha', 'ask', 'evalsha']);
+    monitor.disconnect();
+    redis.disconnect();
+    await grant.release();
+    for (const wait of waiting.slice(1)) await (await wait).release();
+  });
 
   test('the head of the line learns when a kept permit is free again, and so does each that becomes the head', async () => {
     const [one, other, third] = await Promise.all([start(), start(), start()]);

@@ -41,6 +41,20 @@ describe('close', () => {
     );
   });
 
+  it('grants nothing to a call in the queue, though the end of one before it would let it in', async () => {
+    const reader = await b.service.acquire('k', { mode: 'read' });
+    const begun: string[] = [];
+    const waits = [
+      rejection(b.service.withLock('k', () => void begun.push('writer'))),
+      rejection(b.service.withLock('k', () => void begun.push('reader'), { mode: 'read' })),
+    ];
+    await settle();
+    b.engine.beginShutdown();
+    for (const error of await Promise.all(waits)) expect(error).toBeInstanceOf(LockShuttingDownError);
+    expect(begun).toEqual([]);
+    await reader.release();
+  });
+
   it('ends nesting too, inside sections that are still running', async () => {
     const end = deferred();
     let nested: Promise<Error> | undefined;
