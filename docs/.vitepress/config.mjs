@@ -81,6 +81,7 @@ export default defineConfig({
           page('Observability', '/observability'),
           page('Command line', '/cli'),
           page('Redisson (Java)', '/redisson'),
+          page('A fair lock, step by step', '/step-by-step'),
         ],
       },
       {
