@@ -80,6 +80,51 @@ describe('requests that are made in the same moment', () => {
     expect(await Promise.all(waits)).toEqual([0, 1, 'left', 3, 4]);
   });
 
+  describe('and that end in the same moment', () => {
+    let proxy: TcpProxy;
+    let commands: number;
+    beforeEach(async () => {
+      proxy = await TcpProxy.start(redisUrl());
+      proxy.listenTo(({ name }) => void (name === 'evalsha' && (commands += 1)));
+    });
+    afterEach(() => proxy.close());
+
+    test('share a command if their wait time has elapsed, and each learns who holds the lock', async () => {
+      const { service } = await clients.start(proxy.url);
+      const { service: other } = await clients.start(redisUrl());
+      const holder = await other.acquire('k', { label: 'Reports.build' });
+      const queued = Array.from({ length: 100 }, () => deferred<number>());
+      const waits = queued.map(({ resolve }) => service.acquire('k', { waitTime: 400, onQueued: resolve }));
+      const ended = Promise.allSettled(waits);
+      await Promise.all(queued.map(({ promise }) => promise));
+      commands = 0;
+      for (const outcome of await ended) {
+        expect(outcome).toMatchObject({
+          reason: {
+            code: 'WAIT_TIMEOUT',
+            blockedBy: { holder: expect.stringContaining('Reports.build') as string },
+          },
+        });
+      }
+      // Up to 64 together. A heartbeat may be due.
+      expect(commands).toBeLessThanOrEqual(2 + 1);
+      expect((await other.inspect('k')).queueLength).toBe(0);
+      await holder.release();
+    });
+
+    test.each([
+      ['readers', { mode: 'read' }],
+      ['permits', { permits: 200 }],
+    ] as const)('share a command if they are %s that are released', async (_, sharing) => {
+      const { service } = await clients.start(proxy.url);
+      const all = await Promise.all(Array.from({ length: 100 }, () => service.acquire('k', sharing)));
+      commands = 0;
+      await Promise.all(all.map((lock) => lock.release()));
+      expect(commands).toBeLessThanOrEqual(2 + 1);
+      expect(await service.isLocked('k')).toBe(false);
+    });
+  });
+
   describe('for different locks', () => {
     const LOCKS = Array.from({ length: 32 }, (_, i) => `lock-${i}`);
     let admin: Redis;

@@ -88,8 +88,8 @@ export interface Ending {
   readonly how?: 'why' | 'keep';
   /** Of `keep`, for how many ms from the grant. */
   readonly value?: number;
-  /** Names of those that had their turns under its hold. */
-  readonly served?: readonly string[];
+  /** Names of others that end with it. */
+  readonly others?: readonly string[];
 }
 
 /** The scripts as typed calls. Only this class knows the order of their arguments, which the headers of the scripts document. */
@@ -146,13 +146,13 @@ export class Commands {
    */
   done(
     keys: RedisKeys,
-    { id, about = '', how, value, served = [] }: Ending,
+    { id, about = '', how, value, others = [] }: Ending,
     lease: number,
     ended: (reply?: Reply | Usual) => void,
   ): Promise<void> {
     const { commandTimeout } = this.times;
     const plain = about === '' ? [id] : [id, about];
-    const words = how || served.length > 0 ? [id, about, how ?? '', value ?? '', ...served] : plain;
+    const words = how || others.length > 0 ? [id, about, how ?? '', value ?? '', ...others] : plain;
     // By then the error of the one who wanted to know why has gone out.
     const later = how === 'why' ? plain : words;
     const since = performance.now();

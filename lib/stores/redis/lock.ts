@@ -43,7 +43,19 @@ interface Named {
   readonly waiting: readonly Request[];
 }
 
-/** The most that one acquire asks for. */
+/** A request that leaves the lock. */
+interface Leaving {
+  readonly request: Request;
+  /** '' if it holds the lock. */
+  readonly about: string;
+  /** Of its hold, if it is fixed, ms. */
+  readonly leaseTime: number | undefined;
+  /** It wants to know its place, and what blocks the lock. */
+  readonly answered?: (place: readonly string[], blocker: readonly string[]) => void;
+  readonly resolve: () => void;
+}
+
+/** The most that one acquire asks for, and one `done` ends. */
 const MOST_TOGETHER = 64;
 /** How many of those that wait, and how many holds, one heartbeat names, in turn. */
 const MOST_NAMED = 100;
@@ -89,6 +101,8 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   private restsUntil = 0;
   /** What the heartbeat under way names. Written by `nextBeat`; `renewed` and `beatFailed` end it. */
   private named: Named | undefined;
+  /** Those that leave in this turn of the event loop. Written by `leave`; `sendLeaving` ends it. */
+  private leaving: Leaving[] = [];
   /** How many commands are not answered. Written where one is sent, and by `ended`. */
   private underWay = 0;
   /** Written by `close`, which waits for the last answer. */
@@ -387,12 +401,13 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     // Those that have asked meanwhile join the queue first, as neighbours of each other and of those that wait. One alone may find the lock free.
     if (this.isAsking && this.waiting.size + this.toAsk.size > 1) this.client.askNow(this);
     this.holds.delete(hold.head.sequence);
-    const ending = { id: hold.head.id, served: hold.row.takeServed().map(({ name }) => name) };
+    const ending = { id: hold.head.id, others: hold.row.takeServed().map(({ name }) => name) };
     // Redis counts from the grant, the holder from its turn.
     const kept =
       isKept && keep !== undefined
         ? ({ how: 'keep', value: Math.ceil(keep + turn.since - hold.grantedAt) } as const)
         : undefined;
+    if (request.wait.share && !kept) return this.leave({ request, about: '', leaseTime: hold.leaseTime });
     return this.done({ ...ending, ...kept }, hold.leaseTime);
   }
 
@@ -464,14 +479,53 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     const { wait } = request;
     this.move(request, { is: 'over' });
     this.client.timers.schedule(wait, performance.now() + BLOCKER_TIME);
-    this.giveUp(request, ({ answers: [place = [], blocker = []] }) => {
+    const answered: Leaving['answered'] = (place, blocker) => {
       if (wait.inLine) wait.refuse(refusal(request, 'timed out', readBlocker(place, blocker)));
+    };
+    const { about, leaseTime } = request;
+    void this.leave({ request, about, leaseTime, answered });
+  }
+
+  private giveUp(request: Request): void {
+    const { about, leaseTime } = request;
+    void this.leave({ request, about, leaseTime });
+  }
+
+  /** Those that leave the lock in one turn of the event loop share a `done`. Resolves as that does. */
+  private leave(leaving: Omit<Leaving, 'resolve'>): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.leaving.push({ ...leaving, resolve }) > 1) return;
+      this.underWay += 1;
+      process.nextTick(() => this.sendLeaving());
     });
   }
 
-  private giveUp(request: Request, answered?: (reply: Reply) => void): void {
-    const { id, about, leaseTime } = request;
-    void this.done({ id, about, ...(answered && { how: 'why' }) }, leaseTime, answered);
+  private sendLeaving(): void {
+    const all = this.leaving;
+    this.leaving = [];
+    for (const group of [all.filter(({ answered }) => answered), all.filter(({ answered }) => !answered)]) {
+      for (let i = 0; i < group.length; i += MOST_TOGETHER)
+        this.doneTogether(group.slice(i, i + MOST_TOGETHER));
+    }
+    this.answer();
+  }
+
+  private doneTogether(group: readonly Leaving[]): void {
+    const [first, ...others] = group as readonly [Leaving, ...Leaving[]];
+    const { request, about } = first;
+    const names = others.map((other) => other.request.name);
+    const how = first.answered && ({ how: 'why' } as const);
+    const leaseTime = Math.max(...group.map((leaving) => leaving.leaseTime ?? 0));
+    void this.done(
+      { id: request.id, about, ...how, ...(names.length > 0 && { others: names }) },
+      leaseTime,
+      // Redis tells the place of the first only.
+      ({ answers: [place = [], blocker = []] }) => {
+        for (const leaving of group) leaving.answered?.(leaving === first ? place : [], blocker);
+      },
+    ).then(() => {
+      for (const { resolve } of group) resolve();
+    });
   }
 
   private reject(request: Request, why: Why | Error, blocker?: LockTimeoutError['blockedBy']): void {
@@ -558,7 +612,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   private closeRow(row: Row): void {
     row.close();
     const [first, ...others] = row.takeServed();
-    if (first) void this.done({ id: first.id, about: first.about, served: others.map(({ name }) => name) });
+    if (first) void this.done({ id: first.id, about: first.about, others: others.map(({ name }) => name) });
   }
 
   /** Those that the heartbeat under way named and that the replicas have not confirmed yet. */

@@ -288,7 +288,7 @@ describe('one lock, as a client sees it', () => {
       expect(scene.lock.beatAt - performance.now()).toBeLessThanOrEqual(200);
       await grant()!.release();
     }
-    expect(scene.done).toEqual([{ id: 'me:1', served: ['me:2::me', 'me:3::me'] }]);
+    expect(scene.done).toEqual([{ id: 'me:1', others: ['me:2::me', 'me:3::me'] }]);
   });
 
   test('rule 9: those that had no turn when the hold ends by force wait on in their places', async () => {
@@ -310,7 +310,7 @@ describe('one lock, as a client sees it', () => {
     wait.abort();
     await scene.granted(11, 1, 2);
     expect(second!()).toBeUndefined();
-    expect(scene.done).toEqual([{ id: 'me:1', about: ':me' }, { id: 'me:1' }]);
+    expect(scene.done).toEqual([{ id: 'me:1' }, { id: 'me:1', about: ':me' }]);
     await scene.granted(13, 2);
     expect(second!()?.token).toBe(13);
   });
@@ -323,7 +323,7 @@ describe('one lock, as a client sees it', () => {
     expect(second!()!.lease.state).toBe('lost');
     expect(scene.done).toEqual([]);
     await second!()!.release();
-    expect(scene.done).toEqual([{ id: 'me:1', served: ['me:2::me'] }]);
+    expect(scene.done).toEqual([{ id: 'me:1', others: ['me:2::me'] }]);
     // And when it has lost its turn, or ended, immediately.
     await scene.granted(30, 2);
     expect(scene.done.at(-1)).toEqual({ id: 'me:2' });
@@ -335,7 +335,7 @@ describe('one lock, as a client sees it', () => {
     await first!()!.release();
     await second!()!.release();
     expect(scene.beat().held).toEqual([{ id: 'me:1', lease: '', present: '13 me:3::me' }]);
-    expect(scene.done).toEqual([{ id: 'me:2', about: ':me', served: [] }]);
+    expect(scene.done).toEqual([{ id: 'me:2', about: ':me', others: [] }]);
   });
 
   test('rule 9: the renewal of a hold is not put off by those that have their turns under it', async () => {

@@ -8,7 +8,7 @@
 --       'why'    its wait time has elapsed: the answer tells what blocks the lock
 --       'keep'   [4] ms, counted from the grant, for which no request gets what it held
 --       'force'  it belongs to another client, which is told; [4] the token that it must have, '': any; [5] … more ids
---       [5] … if not by force: names of those that had their turns under its hold (rule 9)
+--       [5] … if not by force: names of others that end with it; of a row, those that had their turns under its hold (rule 9)
 -- Returns 1: it held the lock alone, and nobody waits
 --       or a reply (includes/reply.lua) with one answer: held, line N, or none; after it, for 'why', the blocker
 --       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
@@ -81,8 +81,8 @@ local function finishOne(lock, id, name, value)
   return answer
 end
 
--- Ends the plain requests `names`, whichever each is.
-local function finishServed(lock, names)
+-- Ends the requests `names`, whichever each is.
+local function finishOthers(lock, names)
   if #names == 0 then
     return
   end
@@ -96,6 +96,7 @@ local function finishServed(lock, names)
     end
   end
   inParts('ZREM', lock.queue, names)
+  lock.hasLeft = true
 end
 
 -- The answer for the lock whose keys begin at KEYS[first], or nil and the text of an error.
@@ -115,7 +116,7 @@ local function finish(first, values)
     answer = force(lock, { id, unpack(values, 5) }, values[4] or '')
   else
     answer = finishOne(lock, id, about ~= '' and id .. ':' .. about, lock.held)
-    finishServed(lock, { unpack(values, 5) })
+    finishOthers(lock, { unpack(values, 5) })
     if how == 'keep' and lock.held then
       keep(lock, id, lock.held, tonumber(values[4]))
     end
