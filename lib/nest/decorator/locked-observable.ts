@@ -39,7 +39,8 @@ function runInside<T>(hold: StreamHold, source: () => Observable<T>, subscriber:
   if (subscriber.closed) return release();
 
   // In this order: the teardown of the source, the release, the notification of the subscriber. So the source cleans up
-  // under the lock, and a subscriber that requests the lock again does not nest in this hold.
+  // under the lock, and a subscriber that requests the lock again does not nest in this hold. `finalize` would release only after the
+  // subscriber was notified: what it does in `complete` would still run inside the hold.
   const released = concat(
     defer(() => {
       // The lock may have been lost while the process stood still.
