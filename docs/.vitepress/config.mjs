@@ -45,7 +45,6 @@ export default defineConfig({
           page('Configuration', '/configuration'),
           page('Errors', '/errors'),
           page('Testing', '/testing'),
-          page('Troubleshooting your code', '/troubleshooting-your-code'),
         ],
       },
       {

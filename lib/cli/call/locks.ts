@@ -14,7 +14,7 @@ export class Locks {
   private readonly store: LockStore;
   private readonly engine: LockEngine;
   private readonly address: string;
-  /** The channel of all processes that this one shows; undefined for a store without prefixes, and on a Cluster, where each node knows some. */
+  /** The channel of all processes that this one shows; undefined for a store without prefixes, and on Redis Cluster, where each node knows some. */
   private readonly place: string | undefined;
 
   /** @throws LockConfigurationError for a URL or prefix that cannot work */

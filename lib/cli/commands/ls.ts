@@ -66,9 +66,7 @@ export function remarks({ processes, silent, problems }: LockOverview): string[]
         `silent: ${process.host === undefined ? `client ${process.clientId}` : clientText(process)} did not respond: ` +
         'its event loop is blocked, it is stopped, or it is cut off from the network',
     ),
-    ...lost.map(
-      (hold) => `lost: ${clientText(hold)} has lost ${quote(hold.key)}, and its section still runs`,
-    ),
+    ...lost.map((hold) => `lost: ${clientText(hold)} has lost ${quote(hold.key)}, and its code still runs`),
     ...problems.map((problem) => `problem: ${problem}`),
   ].map(printable);
 }

@@ -34,7 +34,7 @@ export class LockNotHeldError extends FairLockError {
       details:
         `The lock ${quote(key)} was released before this code ran, so the work here is unprotected: usually an \`await\` is missing in ` +
         'your code.',
-      page: 'troubleshooting-your-code#a-hold-used-after-its-end',
+      page: 'errors#a-hold-used-after-its-end',
       status: 500,
     });
   }
@@ -81,7 +81,7 @@ export class LockDeadlockError extends FairLockError {
     super({
       message: 'Waiting for the lock here could deadlock.',
       details: `Waiting for the lock ${quote(key)} here could deadlock: ${why}`,
-      page: 'troubleshooting-your-code#a-wait-that-could-never-end',
+      page: 'errors#a-wait-that-could-never-end',
       status: 500,
     });
   }
@@ -102,7 +102,7 @@ export class LockKeyError extends FairLockError {
       status = 500,
     }: { readonly message?: string; readonly status?: 400 | 500 } = {},
   ) {
-    super({ message, details, page: 'troubleshooting-your-code#a-value-that-makes-no-key', status });
+    super({ message, details, page: 'errors#a-value-that-makes-no-key', status });
   }
 }
 

@@ -1,10 +1,10 @@
 /** The headings of packed pages that messages lead to, each about what the message says. */
 export type Page =
-  | 'troubleshooting-your-code#a-hold-used-after-its-end'
-  | 'troubleshooting-your-code#a-value-that-makes-no-key'
-  | 'troubleshooting-your-code#an-override-without-a-decorator'
-  | 'troubleshooting-your-code#an-unhandled-rejection'
-  | 'troubleshooting-your-code#a-wait-that-could-never-end'
+  | 'errors#a-hold-used-after-its-end'
+  | 'errors#a-value-that-makes-no-key'
+  | 'errors#an-override-without-a-decorator'
+  | 'errors#an-unhandled-rejection'
+  | 'errors#a-wait-that-could-never-end'
   | 'observability#the-board'
   | 'recipes/leader#what-the-log-says'
   | 'redis-setup#a-proxy-in-front'

@@ -56,7 +56,7 @@ export interface FairLock extends AsyncDisposable {
   assertHeld(): void;
 
   /**
-   * Releases the lock; idempotent, never rejects. The lock is kept while code of `run` is at work; new code is refused. Resolves when the
+   * Releases the lock; idempotent, never rejects. The lock is kept while code of `run` is at work; new code is rejected. Resolves when the
    * store has acknowledged the release, or given up trying; immediately if an outer or nested hold of the same flow keeps the lock, and in code of `run`.
    */
   release(): Promise<void>;

@@ -1,6 +1,6 @@
 import type { TimedTask, Timers } from '../runtime/timers.js';
 
-/** One warning for each lock in this time (ms), however many requests there are to warn of. */
+/** One warning for each lock in this time (ms), however many requests trigger it. */
 export const PERIOD = 10_000;
 
 interface Period<T> extends TimedTask {

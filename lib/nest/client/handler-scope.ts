@@ -25,7 +25,7 @@ export class HandledRequest implements Leaving {
     this.client = clientOf(context);
   }
 
-  /** The request that the running call of `handler` is to handle; undefined for every other call of that method. */
+  /** The request that the running call of `handler` handles; undefined for every other call of that method. */
   static for(handler: object): HandledRequest | undefined {
     const request = handledRequest();
     if (!(request instanceof HandledRequest)) return undefined;

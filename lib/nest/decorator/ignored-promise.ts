@@ -26,7 +26,7 @@ export function logIgnored(error: unknown, self: object, property: string | symb
   if (!(error instanceof FairLockError)) throw error;
   const line = withPage(
     `${self.constructor.name}.${String(property)} failed, and its caller ignores that: ${error.details}`,
-    'troubleshooting-your-code#an-unhandled-rejection',
+    'errors#an-unhandled-rejection',
   );
   const logger = new Logger('FairLock');
   // Each deployment causes some: this is no error.

@@ -242,7 +242,7 @@ export class LockedMethod {
     throw new LockConfigurationError(
       `@FairLocked on ${this.where}: withLock() of the injected service resolved without calling the method, as automatic mocks do. In a test, ` +
         'import FairLockTestingModule.forRoot() of nestjs-fair-lock/testing, or let the stub call it: ' +
-        '{ withLock: (keys, section) => section() }.',
+        '{ withLock: (keys, code) => code() }.',
     );
   }
 

@@ -95,7 +95,7 @@ export class FairLockRegistration {
           `warning: Object.defineProperty(this, '${name}', { value }).`
         : `${override} overrides ${overridden.where}, which is locked by @FairLocked, but is not decorated: calls to it run without the ` +
           `lock, except for what it does inside super.${name}(). Decorate it as well (make it a method first if it is a property); if part of it should run without the lock, give it another name.`;
-      this.logger.warn(withPage(warning, 'troubleshooting-your-code#an-override-without-a-decorator'));
+      this.logger.warn(withPage(warning, 'errors#an-override-without-a-decorator'));
     }
   }
 }

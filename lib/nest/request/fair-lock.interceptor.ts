@@ -46,7 +46,7 @@ export type RequestKey =
 /** `maxHold` of `until: 'response'`, ms: longer than proxies let a request take by default. */
 const MAX_HOLD_OF_RESPONSE = 60_000;
 
-/** A warning about a request that makes no key names so many of its values. */
+/** A warning about a request that makes no key names that many of its values. */
 const MOST_NAMES = 20;
 
 const MADE_BY_NEW =

@@ -213,7 +213,7 @@ export class Commands {
   }
 
   /**
-   * A look at the most holders and waiters. It has a command of its own; one that names few shares a command with others.
+   * A look at the most holders and waiters. It has a separate command; one that names few shares a command with others.
    *
    * @throws CommandFailure
    */

@@ -68,7 +68,7 @@ const PAUSE = 100;
 const BLOCKER_TIME = 100;
 
 const BY_FORCE = 'it was released by force';
-const BY_CLOCK = 'its lease has expired by the clock of Redis';
+const BY_CLOCK = 'its lease has expired by the Redis clock';
 const GONE = 'Redis no longer has its grant: the lease expired, it was released by force, or data was lost';
 const GRANTED_ANEW = 'Redis has ended the hold under which it had its turn';
 

@@ -28,7 +28,7 @@ import { requiredCommands } from './required-commands.js';
 import { namesAll, namesOfHolds, toSnapshot, type RawInspection } from './snapshot.js';
 import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
 
-/** A look at a lock names so many holders and waiters at first, so that one command can serve many locks and does not take long. */
+/** A look at a lock names that many holders and waiters at first, so that one command can serve many locks and does not take long. */
 const FEW = 32;
 
 const UNCOUNTED =

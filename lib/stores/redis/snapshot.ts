@@ -58,7 +58,7 @@ export function toSnapshot(key: string, raw: RawInspection): LockSnapshot {
   };
 }
 
-/** Whether a look that names at most so many holders and waiters has named all. */
+/** Whether a look that names at most that many holders and waiters has named all. */
 export function namesAll(raw: RawInspection, most: number): boolean {
   return raw[4].length < 2 * most && raw[5] <= most;
 }

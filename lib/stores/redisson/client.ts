@@ -25,7 +25,7 @@ export interface Client {
   readonly timers: Timers;
   /** host/pid */
   readonly where: string;
-  /** The error of a wait that has ended because Redis does not answer; undefined: because the lock was busy. */
+  /** The error of a wait that has ended because Redis does not respond; undefined: because the lock was busy. */
   readonly silenceOf: (wait: Wait, isPlaced: boolean) => Error | undefined;
   /** A script has woken the head of a queue: a request of this client asks without waiting for the message. */
   readonly wake: (id: string | undefined) => void;

@@ -22,7 +22,7 @@ export interface CommandLink {
   readonly graceUntil: number;
   /** Why a command cannot be sent now: the failure that it would have. */
   notSent(): CommandFailure;
-  /** What a request is told that has waited for `waitTime` ms without an answer. */
+  /** What a request is told that has waited for `waitTime` ms without a reply. */
   unanswered(waitTime: number): CommandFailure;
   /** Called after each connect; on Redis Cluster after that of each node, and when other nodes may serve some slots. */
   onConnected: (() => void) | undefined;

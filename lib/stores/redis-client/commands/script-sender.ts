@@ -22,7 +22,7 @@ interface Outcomes {
  * Commands are not queued for later, and a command whose outcome is unknown is not repeated here: only the caller knows whether it is
  * idempotent, and whether what it said is still true when it has to be said again.
  *
- * A script that is late is not given up: the server answers in order, so its answer comes, or its connection breaks. Whoever repeated it before
+ * A script that is late is not given up: the server replies in order, so its reply comes, or its connection breaks. Whoever repeated it before
  * that would load a server that is slow already.
  */
 export class ScriptSender implements ScriptRunner {

@@ -13,7 +13,7 @@ export type Overdue = (failure: CommandFailure) => void;
 
 /** Runs scripts. */
 export interface ScriptRunner {
-  /** Resolves with the answer, however late; rejects if the server rejects the script, or the connection breaks first. */
+  /** Resolves with the reply, however late; rejects if the server rejects the script, or the connection breaks first. */
   run(
     script: Script,
     keys: readonly string[],

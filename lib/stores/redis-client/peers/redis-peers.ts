@@ -17,7 +17,7 @@ interface OpenQuestion {
 }
 
 /**
- * What clients ask each other. Each listens to a channel of its own, `<channels><client id>`, where answers come, and to one that all clients
+ * What clients ask each other. Each listens to its channel, `<channels><client id>`, where answers come, and to one that all clients
  * of the same database share, where questions go.
  */
 export class RedisPeers implements Peers {
@@ -75,7 +75,7 @@ export class RedisPeers implements Peers {
     const channels = clients.map((client) => this.channels + client);
     const { counts, problems } = await this.count(channels);
     const heard = new Set(clients.filter((_, i) => counts[i]! > 0));
-    // A client may listen where this server does not count it, unless all nodes of a Cluster have answered.
+    // A client may listen where this server does not count it, unless all nodes of Redis Cluster have answered.
     return { heard, isComplete: this.connection.isCluster && problems.length === 0 };
   }
 

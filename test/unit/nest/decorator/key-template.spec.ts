@@ -87,7 +87,7 @@ describe('a key template', () => {
     expect(() => ofArguments('order:<0>', value)).toThrow(LockKeyError);
     expect(detailsOf(() => ofArguments('order:<0>', value))).toBe(
       `The lock key "order:<0>" of OrdersService.pay found ${named} at <0>${advice} ` +
-        'See nestjs-fair-lock/docs/troubleshooting-your-code.md#a-value-that-makes-no-key.',
+        'See nestjs-fair-lock/docs/errors.md#a-value-that-makes-no-key.',
     );
   });
 

@@ -1,4 +1,4 @@
-/** An error names the page where there is more to read, and docs/troubleshooting-your-code.md shows what the errors of common mistakes say. */
+/** An error names the page where there is more to read, and docs/errors.md shows what the errors of common mistakes say. */
 import { readFileSync } from 'node:fs';
 import { Injectable, Module, type Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
@@ -26,7 +26,7 @@ import { withPage } from '../../../../lib/core/errors/pages.js';
 import { Locked, nestWith } from '../nest.js';
 
 const read = (path: string): string => readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');
-const page = read('docs/troubleshooting-your-code.md');
+const page = read('docs/errors.md');
 
 @Injectable()
 class OrdersService {
@@ -97,10 +97,10 @@ const MISTAKES: Record<string, () => Promise<unknown>> = {
     call(async ({ locks }) => (await locks.withLock('order:42', (lock) => lock)).assertHeld()),
 };
 
-describe('The page "Troubleshooting your code"', () => {
+describe('The page of errors', () => {
   const sections = new Map(
     page
-      .split(/^## /m)
+      .split(/^### /m)
       .slice(1)
       .map((section) => [section.slice(0, section.indexOf('\n')), section] as const),
   );

@@ -214,7 +214,7 @@ describe('a method that overrides a locked one without a decorator', () => {
   const OF_UNLOCKED =
     'Unlocked.pay overrides Orders.pay, which is locked by @FairLocked, but is not decorated: calls to it run without the lock, ' +
     'except for what it does inside super.pay(). Decorate it as well (make it a method first if it is a property); ' +
-    'if part of it should run without the lock, give it another name. See nestjs-fair-lock/docs/troubleshooting-your-code.md#an-override-without-a-decorator.';
+    'if part of it should run without the lock, give it another name. See nestjs-fair-lock/docs/errors.md#an-override-without-a-decorator.';
 
   test('is named also where it calls what it overrides, as its own part is not locked', async () => {
     const { module } = await nestWith([Calling]);
