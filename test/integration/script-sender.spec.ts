@@ -128,7 +128,7 @@ describe('a script that is late on a connection that answers', () => {
     const heal = proxy.blackHole();
     let late = 0;
     const failed = slow.scripts.run(APPEND, ['list'], [0], () => (late += 1));
-    await expect(failed).rejects.toMatchObject({ failure: 'unreachable', effect: 'unknown' });
+    await expect(failed).rejects.toMatchObject({ failure: 'timeout', effect: 'unknown' });
     expect(late).toBe(1);
     heal();
     await slow.whenReady(SOON);

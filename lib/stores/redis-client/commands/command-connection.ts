@@ -144,6 +144,10 @@ export class CommandConnection implements CommandLink {
     return commandTimeout(waitTime, 'waitTime', this.slowness);
   }
 
+  private late(): CommandFailure {
+    return commandTimeout(this.timeout, undefined, this.slowness);
+  }
+
   private get slowness(): string {
     return slowGreeting(this.greetedIn, this.timeout);
   }
@@ -184,7 +188,9 @@ export class CommandConnection implements CommandLink {
     if (failure.retriable) this.nodes?.refresh();
     if (failure.failure === 'read-only') this.leaveDemoted();
     if (this.client.status === 'end' && !this.closed) return clientEnded(this.connectError, failure.effect);
-    if (failure.failure !== 'unreachable' || failure.effect !== 'none') return failure;
+    if (failure.failure !== 'unreachable') return failure;
+    // What broke is a connection that was dropped because the server said nothing.
+    if (failure.effect === 'unknown') return this.dropped ? this.late() : failure;
     // Why it was not sent, if known. Network errors count only while there is no connection: single Cluster nodes may fail.
     const refused = refusedCredentials(this.connectError);
     if (refused || this.ready) return refused ?? failure;
@@ -196,7 +202,7 @@ export class CommandConnection implements CommandLink {
    * silent for as long as a command may take.
    */
   overdue(since: number): CommandFailure {
-    const failure = commandTimeout(this.timeout, undefined, this.slowness);
+    const failure = this.late();
     this.forgiveIdle(since, failure);
     this.noted(failure);
     if (this.closed) return failure;
