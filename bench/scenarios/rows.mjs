@@ -10,21 +10,21 @@ const ROWS = [
   [4, 40, 20],
 ];
 
-const nameOf = ([processes, sections, ms]) => `${processes} × ${sections} × ${ms} ms`;
+const nameOf = ([processes, sections, ms]) => `${processes} × ${sections}, ${ms} ms`;
 
 /** @type {import('./index.mjs').Scenario} */
 export default {
   name: 'rows',
   question: 'Sections that wait together',
   how:
-    'Callers of one or four processes wait for one key (processes × sections × length of a section). Its holder releases it, and each has its section: the ' +
-    'commands for all of them, and the time of Redis for each.',
+    'Callers of one or four processes wait for one key (processes × callers of each, and how long each holds it). Its holder releases it, and they are served: the commands ' +
+    'for all of them, and the server time for each.',
   subjects: ['ours', 'before'],
   rounds: 2,
   columns: Object.fromEntries(
     ROWS.flatMap((row) => [
       [`${nameOf(row)} commands`, `${nameOf(row)}: commands`],
-      [`${nameOf(row)} µs`, 'server time, µs a section'],
+      [`${nameOf(row)} µs`, 'µs'],
     ]),
   ),
 
