@@ -105,6 +105,7 @@ class Run {
       const mayFail =
         error === ownError ||
         (code === 'WAIT_TIMEOUT' && waitTime !== undefined) ||
+        (node.ask === 'again' && (code === 'NOT_HELD' || code === 'LOST')) || // the hold has ended meanwhile
         (code === 'DEADLOCK' &&
           (reentrant === false ||
             waitTime === Infinity ||
