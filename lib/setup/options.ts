@@ -89,7 +89,7 @@ export interface FairLockModuleOptions {
    * Which waits end when the client of an HTTP (also GraphQL), WebSocket or gRPC request goes away. Default `'handler'`.
    *
    * - `'handler'`: the wait for the lock of the handler itself (a decorated handler, `FairLockInterceptor`), before anything of the handler has
-   *   run; even if the request was answered meanwhile, as by `timeout()`. No other wait ends. Costs nothing where no handler is locked.
+   *   run. It ends as well when the request was answered meanwhile, as by `timeout()`. No other wait ends. Costs nothing where no handler is locked.
    * - `'deep'`: every wait of the request outside of holds, however deep the call, until it is answered. Two risks: a promise that several requests share
    *   (a cache, a memoized `init()`) is rejected for all of them when the client of the first one leaves; and a handler, or a listener that it has
    *   called, ends in the middle, after some of its work is done. Each request of the application then runs in an async scope.
