@@ -74,7 +74,7 @@ test.each([
   [{ heldFor: 6 }, 'The lock was handed on meanwhile: more calls ask for it than it can serve. '],
   [{ heldFor: 4_000 }, 'The holder may be slow, stuck or dead.'],
   [{ heldFor: 6, awayFor: 3_000 }, 'Redis did not serve locks for 3 s of that time'],
-  [{ heldFor: 6, leaseLeft: 900 }, 'The process of the holder is gone; '],
+  [{ heldFor: 6, leaseLeft: 900 }, 'The process of the holder is gone'],
 ])(
   'a timeout says what a caller can do about it, by what is known of the holder: %j',
   (blockedBy, advice) => {
