@@ -96,8 +96,8 @@ async function formLine() {
   print(`\n${ORDERS} orders for a product of which there are ${STOCK}`, 'bold');
   print('  A stocktaking (an event stream that holds the lock) keeps the counter closed meanwhile.');
   print('  Each order is sent when the one before it is known to be in line, so the order is known.');
-  const stocktaking = new AbortController();
-  await fetch(`${instances[0].url}/stock/${PRODUCT}/stocktaking`, { signal: stocktaking.signal });
+  // Its body is cancelled below, and when nothing refers to the response anymore.
+  const stocktaking = await fetch(`${instances[0].url}/stock/${PRODUCT}/stocktaking`);
   await log.first('stocktaking begun');
   const answers = [];
   for (let number = 1; number <= ORDERS; number++) {
@@ -109,7 +109,7 @@ async function formLine() {
     log.add('order in line', { customer, instance: instance.name });
   }
   print('\nThe stocktaking ends, the line moves', 'bold');
-  stocktaking.abort();
+  await stocktaking.body.cancel();
   return answers;
 }
 
