@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import ts from 'typescript';
 import * as everything from 'nestjs-fair-lock';
 import { HELP } from '../../lib/cli/help.js';
@@ -76,3 +77,27 @@ test.each(['ls', 'inspect', 'watch', 'force-release', 'doctor'])(
     expect(HELP).toMatch(new RegExp(`^ {2}${command} `, 'm'));
   },
 );
+
+/** The longest fixed part of each sentence that lib logs. */
+const logged = execFileSync('git', ['ls-files', 'lib/*.ts'], { cwd: ROOT, encoding: 'utf8' })
+  .trim()
+  .split('\n')
+  .flatMap((file) => [
+    ...textOf(file).matchAll(/(?:withPage|[wW]arn|onWarning)\(\s*(['`])((?:[^'`\\]|\\.|(?<=\w)'(?=\w))*)\1/g),
+  ])
+  .map(([, , text = '']) => {
+    const [longest = ''] = text
+      .split(/\$\{[^}]*\}/)
+      .map((part) => part.replaceAll(/^[\s.,:;()]+|[\s.,:;()]+$/g, ''))
+      .sort((a, b) => b.length - a.length);
+    // A page may quote its beginning.
+    return /^(?:ms\) )?(.+?)(?:[.,:;] |$)/.exec(longest)?.[1] ?? '';
+  })
+  .filter((part) => part.length >= 12);
+
+test.each([...new Set(logged)])('a page quotes the line of the log with "%s"', (part) => {
+  const packed = (JSON.parse(textOf('package.json')) as { files: string[] }).files.filter((file) =>
+    file.endsWith('.md'),
+  );
+  expect(packed.filter((page) => textOf(page).replaceAll(/\s+/g, ' ').includes(part))).not.toEqual([]);
+});
