@@ -47,6 +47,8 @@ const ON_PAGES: typeof PHRASES = [
   ],
   [/\bmay\b/g, 'can, might'],
   [/\bneed not\b/gi, "doesn't need to"],
+  [/\b(?:go|goes|went) on\b/gi, 'continue'],
+  [/\bbeside\b/gi, 'alongside, next to, in addition to'],
   [/\brefus(?:e|al|ing)/gi, 'reject'],
   [/\b(?:every|some|no)body\b|\bwhoever\b/gi, 'all callers, someone, none'],
 ];
