@@ -77,6 +77,16 @@ test.each([...new Set(paths)])('docs/internals/architecture.md names %s, which e
 /** npm shows the README with the links of the repository; other pages of the package have nothing around them. */
 const linksInPackage = links.filter(([page]) => packed.includes(page));
 
+const picturesInPackage = packed
+  .filter((file) => file.endsWith('.md'))
+  .flatMap((page) =>
+    [...textOf(page).matchAll(/!\[[^\]]*\]\(([^)\s]+)\)/g)].map(([, path = '']) => [page, path] as const),
+  );
+
+test.each(picturesInPackage)('%s, which is packed, shows %s, which is packed too', (page, path) => {
+  expect(packed).toContain(normalize(join(dirname(page), path)));
+});
+
 test.each(linksInPackage)('%s, which is packed, links to %s, which is packed too', (page, link) => {
   const [path = ''] = link.split('#');
   if (path !== '') expect([...packed, 'README.md']).toContain(normalize(join(dirname(page), path)));
