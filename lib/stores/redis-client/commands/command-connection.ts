@@ -37,6 +37,8 @@ export class CommandConnection implements CommandLink {
   graceUntil = 0;
   /** Whether that grace was given since the last reply. */
   private graced = false;
+  /** Whether it lasts: until it has ended, no time-out is an outage. */
+  private isGrace = false;
   /** Nothing was answered on this connection, which was dropped for that. */
   private dropped = false;
   /** When the server accepted the connection on which it has said nothing yet. */
@@ -220,9 +222,10 @@ export class CommandConnection implements CommandLink {
    */
   private forgiveIdle(since: number, failure: CommandFailure): void {
     if (this.graced || since - this.lastReply <= this.timeout || this.closed) return;
-    this.graced = true;
+    this.graced = this.isGrace = true;
     this.graceUntil = performance.now() + this.timeout;
     after(this.timeout, () => {
+      this.isGrace = false;
       if (this.lastReply < since && !this.closed) this.outages.failed(failure);
     }).unref();
   }
@@ -231,7 +234,7 @@ export class CommandConnection implements CommandLink {
   private noted(failure: CommandFailure): CommandFailure {
     const paused = this.backOff.after(failure, this.ready);
     if (paused.failure === undefined) return paused;
-    const forgiven = paused.failure === 'timeout' && performance.now() < this.graceUntil;
+    const forgiven = paused.failure === 'timeout' && this.isGrace;
     if (!this.closed && !forgiven) this.outages.failed(paused);
     this.failing = true;
     emit({ type: 'store-failure', failure: paused.failure });
