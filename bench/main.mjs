@@ -56,7 +56,7 @@ function chosen() {
 
 /** Every subject in every round, so that what disturbs the machine disturbs all. */
 async function run(scenario) {
-  const names = scenario.subjects.filter((name) => name !== 'before' || options.before !== undefined);
+  const names = scenario.subjects.filter(isMeasured);
   const of = (name) => ({ ...SUBJECTS[name], name, rounds: [] });
   // The first once more: by how much it differs from itself is the noise of the machine.
   const again = { ...of(names[0]), again: true };
@@ -100,7 +100,11 @@ function commit() {
   return `commit ${execFileSync('git', ['log', '-1', '--format=%h'], { encoding: 'utf8' }).trim()}`;
 }
 
+function isMeasured(name) {
+  return name !== 'before' || options.before !== undefined;
+}
+
 function setUps() {
-  const lines = Object.values(SUBJECTS).map(({ label, setUp }) => `- ${label}: ${setUp}.`);
-  return lines.join('\n');
+  const measured = Object.entries(SUBJECTS).filter(([name]) => isMeasured(name));
+  return measured.map(([, { label, setUp }]) => `- ${label}: ${setUp}.`).join('\n');
 }
