@@ -1,3 +1,4 @@
+import { ROW_LENGTH } from '../../lib/stores/redis/row.js';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { LockQueueFullError } from '../../lib/core/errors/wait-errors.js';
 import type { AcquireOptions } from '../../lib/core/options/acquire-options.js';
@@ -37,6 +38,7 @@ beforeAll(async () => {
     lease: TIMES.lease,
     window: TIMES.livenessWindow,
     commandTimeout: TIMES.commandTimeout,
+    row: ROW_LENGTH,
   });
   clients = new InProcessClients('price', TIMES);
   crowd = await Promise.all(Array.from({ length: 66 }, () => clients.start(server.url)));

@@ -4,7 +4,7 @@ import { scriptsOf } from '../../lib/stores/redis/commands.js';
 import { redisUrl, startRedisServer, uniquePrefix } from '../support/redis.js';
 import { eventually, pause, SOON } from '../support/waiting.js';
 
-const TIMES = { lease: 30_000, window: 10_000, commandTimeout: 1_000 };
+const TIMES = { lease: 30_000, window: 10_000, commandTimeout: 1_000, row: 64 };
 
 interface Reply {
   readonly token: number;
@@ -123,6 +123,25 @@ describe('the scripts of the native protocol', () => {
     const { token } = await next.acquire(1);
     expect((await holder.done(1, ':label')).answers).toEqual(['none']);
     expect((await next.beat([1])).answers[0]).toMatch(new RegExp(`^held \\d+ ${token}$`));
+  });
+
+  test('rule 3: a holder learns that its lease has expired by the clock of Redis, which may have been set forward', async () => {
+    const [holder, next] = await three();
+    const { token } = await holder.acquire(1);
+    await next.acquire(1);
+    const format = await redis.hget(holder.keys[0], 'format');
+    // As if the end of the lease had come.
+    const over = Date.now() - 1;
+    await redis.hset(
+      holder.keys[0],
+      'format',
+      format!.replace(/\d+$/, `${over}`),
+      `h:${holder.id}:1`,
+      `${over} ${token} :label`,
+    );
+    await next.beat([], [1]);
+    await message(holder);
+    expect(holder.messages).toEqual([`expired 1 ${token} ${holder.keys[0]}`]);
   });
 
   test('a forced release that names a token ends nothing that was granted since', async () => {

@@ -12,7 +12,7 @@ const HELP = `npm run sim -- [options]
   --trace         play only seed S and print everything that happened
   --shrink        play only seed S, cut its plan down while it still fails, and print what is left with its trace
   --shared        locks are shared in all seeds    --kept  some are kept (holdAtLeast)
-  --crowd         many processes in all seeds
+  --crowd         many processes in all seeds    --single  no rows in any seed
   --only a,b      only these kinds of faults, or none
 kinds of faults: ${ALL_FAULT_KINDS.join(' ')}`;
 
@@ -27,6 +27,7 @@ const { values } = parseArgs({
     shared: { type: 'boolean', default: false },
     kept: { type: 'boolean', default: false },
     crowd: { type: 'boolean', default: false },
+    single: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
@@ -37,6 +38,7 @@ const limits: PlanLimits = {
   shared: values.shared,
   kept: values.kept,
   crowd: values.crowd,
+  single: values.single,
 };
 
 if (values.help) console.log(HELP);
@@ -69,7 +71,9 @@ async function runHere(seeds: number): Promise<Counts> {
 
 /** What each process of several is told as well. */
 function passedOn(): string[] {
-  const flags = (['shared', 'kept', 'crowd'] as const).flatMap((name) => (values[name] ? [`--${name}`] : []));
+  const flags = (['shared', 'kept', 'crowd', 'single'] as const).flatMap((name) =>
+    values[name] ? [`--${name}`] : [],
+  );
   return [...flags, ...(values.only === undefined ? [] : ['--only', values.only])];
 }
 

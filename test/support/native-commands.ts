@@ -1,4 +1,5 @@
 import { scriptsOf } from '../../lib/stores/redis/commands.js';
+import { ROW_LENGTH } from '../../lib/stores/redis/row.js';
 import { USUAL_TIMES } from './history/lab.js';
 import type { ProxiedCommand } from './tcp-proxy.js';
 
@@ -7,7 +8,10 @@ export type ScriptName = 'acquire' | 'done' | 'heartbeat' | 'inspect';
 const { lease, livenessWindow, commandTimeout } = USUAL_TIMES;
 
 /** The scripts of the workers of a lab with the usual times that are not strict. */
-export const LAB_SCRIPTS = scriptsOf({ lease, window: livenessWindow, commandTimeout }, undefined);
+export const LAB_SCRIPTS = scriptsOf(
+  { lease, window: livenessWindow, commandTimeout, row: ROW_LENGTH },
+  undefined,
+);
 
 /** Recognizes the scripts of such workers among commands; for the rules of a TcpProxy. */
 export function script(name: ScriptName): (command: ProxiedCommand) => boolean {

@@ -21,6 +21,8 @@ export interface Times {
   readonly window: number;
   /** Within which a command must be answered. */
   readonly commandTimeout: number;
+  /** How many requests have their turns in a row at most. No time, but as fixed as these. */
+  readonly row: number;
 }
 
 /** The version of what is kept in Redis; a script that finds another one writes nothing. */
@@ -34,9 +36,9 @@ type Scripts = Readonly<Record<keyof typeof scripts, Script>>;
  *
  * @param maxLease the longest lease of a strict client, ms; undefined: not strict
  */
-export function scriptsOf({ lease, window }: Times, maxLease: number | undefined): Scripts {
+export function scriptsOf({ lease, window, row }: Times, maxLease: number | undefined): Scripts {
   const head =
-    `local FORMAT, LEASE, WINDOW, STRICT = '${FORMAT}', ${Math.round(lease)}, ${Math.round(window)}, ` +
+    `local FORMAT, LEASE, WINDOW, ROW, STRICT = '${FORMAT}', ${Math.round(lease)}, ${Math.round(window)}, ${row}, ` +
     `${maxLease ?? 'nil'}`;
   const own = Object.entries(scripts).map(([key, [name, ...parts]]) => [key, script(name, head, ...parts)]);
   return Object.fromEntries(own) as Scripts;

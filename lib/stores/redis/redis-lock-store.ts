@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { withPage } from '../../core/errors/pages.js';
 import { LockShuttingDownError, type FairLockError } from '../../core/errors/errors.js';
 import {
@@ -25,7 +26,8 @@ import { encodeName, namesInRedis } from './names.js';
 import { PrimaryMarker } from './primary-marker.js';
 import { openReplicas, type Replicas } from './replicas.js';
 import { requiredCommands } from './required-commands.js';
-import { namesAll, namesOfHolds, toSnapshot, type RawInspection } from './snapshot.js';
+import { ROW_LENGTH } from './row.js';
+import { namesAll, namesOfHolds, toSnapshot, untoldFor, type RawInspection } from './snapshot.js';
 import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
 
 /** A look at a lock names that many holders and waiters at first, so that one command can serve many locks and does not take long. */
@@ -76,7 +78,7 @@ export class RedisLockStore implements LockStore {
     this.peers = client.peers;
     this.replicas = options.replicas && openReplicas(options, options.replicas);
     client.further = this.replicas;
-    const times = { lease, window: livenessWindow, commandTimeout };
+    const times = { lease, window: livenessWindow, commandTimeout, row: options.rowLength ?? ROW_LENGTH };
     this.commands = new Commands(client, times, maxLease);
     const markerKey = `${options.keyPrefix}:primary`;
     this.marker = new PrimaryMarker(
@@ -154,6 +156,11 @@ export class RedisLockStore implements LockStore {
     // One look names a part of very many holders; those that hold the lock when it has begun end, whoever comes later does not.
     for (let last = Infinity; ;) {
       const inspection = await this.look(keys, asked === undefined);
+      const untold = inspection && token !== undefined ? untoldFor(inspection, token) : 0;
+      if (untold > 0) {
+        await setTimeout(untold);
+        continue;
+      }
       const holds = inspection ? namesOfHolds(key, inspection, asked) : [{ name: '', number: 0 }];
       if (last === Infinity && inspection) last = Number(inspection[9]);
       const ids = holds.filter(({ number }) => number <= last).map((hold) => hold.name);

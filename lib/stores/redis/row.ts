@@ -2,6 +2,10 @@
 const ROW_TIME = 100;
 /** For how long after the grant Redis may not know who has the turn, ms. */
 const UNTOLD_TIME = 200;
+/** Within which Redis knows it, unless the process is blocked: with the time that the heartbeat takes, ms. */
+export const TOLD_WITHIN = 250;
+/** How many requests have their turns in a row at most. */
+export const ROW_LENGTH = 64;
 
 /** A request as a row sees it. */
 export interface Neighbour {

@@ -1,5 +1,6 @@
 import { LockHolderChangedError } from '../../core/errors/errors.js';
 import type { KeptLock, LockHolder, LockSnapshot, LockWaiter } from '../../core/port/lock-store.js';
+import { ROW_LENGTH, TOLD_WITHIN } from './row.js';
 import { shareOf } from './terms.js';
 
 /** What scripts/inspect.lua replies. */
@@ -85,6 +86,16 @@ export function namesOfHolds(
   const { holders, kept } = holds(raw);
   if (named.length === 0) throw new LockHolderChangedError(key, asked, holders[0]?.token ?? kept?.token);
   return named;
+}
+
+/**
+ * For how many ms more Redis may not know whether the hold that it shows is the one with `token`, or that of a neighbour in its row (rule 9);
+ * 0: it knows. A process that is blocked for longer tells it later.
+ */
+export function untoldFor(raw: RawInspection, token: number): number {
+  const [hold] = present(raw);
+  if (hold?.token === undefined || token < hold.token || token >= hold.token + ROW_LENGTH) return 0;
+  return Math.max(0, TOLD_WITHIN - (hold.heldFor ?? 0));
 }
 
 function holds(raw: RawInspection): { holders: LockHolder[]; kept: KeptLock | undefined } {

@@ -2,14 +2,15 @@ import type { LockRequest, Share } from '../../core/port/lock-store.js';
 
 /**
  * How a request should hold the lock, as its name in Redis says it (scripts/includes/terms.lua): empty for a usual one, or `r` for a
- * reader or `p<weight>/<permits>`, then `f<ms>` if its lease is fixed, `a` if it joins no batch, and `u` if Redis cannot count the channel
+ * reader or `p<weight>/<permits>`, then `f<ms>` if its lease is fixed, `a` if it shares no row (`holdAtLeast`, `maxQueue`), and `u` if Redis cannot count the channel
  * of its client.
  */
-export function termsOf({ share, leaseTime, alone }: LockRequest, uncounted: boolean): string {
+export function termsOf({ share, leaseTime, alone, maxQueue }: LockRequest, uncounted: boolean): string {
   let terms = '';
   if (share) terms = share.mode === 'read' ? 'r' : `p${share.weight}/${share.permits}`;
   if (leaseTime !== undefined) terms += `f${leaseTime}`;
-  if (alone) terms += 'a';
+  // Redis would count those of a row that have had their turns.
+  if (alone || maxQueue < Infinity) terms += 'a';
   return uncounted ? terms + 'u' : terms;
 }
 

@@ -1,3 +1,4 @@
+import { ROW_LENGTH } from '../../../lib/stores/redis/row.js';
 import type { Share } from '../../../lib/core/port/lock-store.js';
 import { Random } from '../world/random.js';
 import { drawClocks } from './clocks.js';
@@ -70,6 +71,8 @@ export interface Plan extends PlannedTimes {
   readonly names: readonly string[];
   /** The scripts look at a few entries at a time and give short runs, so that the limits are reached. */
   readonly smallLimits: boolean;
+  /** How many requests have their turns under one hold at most; 1: there are no rows (rule 9). */
+  readonly rowLength: number;
   /** Commands that the server does not permit to the lock. */
   readonly denied: readonly string[];
   /** Locks are shared: the checker looks at each hold, not at the one grant of a lock. */
@@ -92,6 +95,8 @@ export interface PlanLimits {
   readonly kept?: boolean;
   /** Many clients wait for one lock. */
   readonly crowd?: boolean;
+  /** No request shares the hold of another. */
+  readonly single?: boolean;
 }
 
 /** Share of seeds without any fault: nothing may be lost, refused or excused there. */
@@ -102,6 +107,10 @@ const OUTAGES_ALONE = 0.05;
 const OUTAGES: readonly FaultKind[] = ['crash', 'stall'];
 /** The stream that decides that. */
 const OUTAGE = 11;
+
+/** Share of seeds without rows, and the stream that decides that. */
+const WITHOUT_ROWS = 0.25;
+const ROWS = 13;
 
 /** The stream of what replicas and their clients are. */
 const REPLICAS = 7;
@@ -133,13 +142,15 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
     lease: times.lease,
     scale,
   };
+  const smallLimits = random.chance(0.3);
   const drawn = {
     seed,
     weatherSeed: seed,
     ...times,
     prefixes,
     names,
-    smallLimits: random.chance(0.3),
+    smallLimits,
+    rowLength: drawRowLength(seed, smallLimits, limits),
     denied: random.chance(0.1) ? [random.pick(['INFO', 'PUBSUB', 'PUBLISH'])] : [],
     latency,
     safety,
@@ -154,6 +165,12 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
     withReplicas(withKept(withShares(plan, limits.shared), scale, limits.kept), scale, only),
     only,
   );
+}
+
+/** By chance of its own, too. */
+function drawRowLength(seed: number, smallLimits: boolean, { single }: PlanLimits): number {
+  if (single || new Random(seed, ROWS).chance(WITHOUT_ROWS)) return 1;
+  return smallLimits ? 2 : ROW_LENGTH;
 }
 
 /** By chance of its own, so that a seed without replicas means the same as before there were any. */

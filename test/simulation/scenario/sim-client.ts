@@ -83,7 +83,10 @@ export class SimClient {
     }));
     const maxLease = options.strict ? options.maxLease : undefined;
     const { watchdogTimeout, livenessWindow, commandTimeout, replicas } = options;
-    loaded.nameScripts({ lease: watchdogTimeout, window: livenessWindow, commandTimeout }, maxLease);
+    loaded.nameScripts(
+      { lease: watchdogTimeout, window: livenessWindow, commandTimeout, row: plan.rowLength },
+      maxLease,
+    );
     this.store = new loaded.RedisLockStore({
       redis: (role) => {
         const client = new SimRedis(role, this.process, server, this.weather[role], random, clientOptions);
@@ -101,6 +104,7 @@ export class SimClient {
       commandTimeout,
       replicas: replicas ? { min: replicas.min, timeout: replicas.timeout ?? commandTimeout } : undefined,
       maxLease,
+      rowLength: plan.rowLength,
       onWarning: () => undefined,
     });
   }

@@ -29,7 +29,6 @@ const GENERATED = 'stores/redis/scripts/scripts.generated.ts';
 /** Limits of the protocol at which a simulated line would never arrive, made small. */
 const SMALL_LIMITS = [
   ['MOST_ENTRIES, PAGE = 1000, 64', 'MOST_ENTRIES, PAGE = 3, 2'],
-  ['MOST_TOGETHER = 64', 'MOST_TOGETHER = 2'],
   ['MOST_HOLDERS = 1000', 'MOST_HOLDERS = 3'],
 ] as const;
 

@@ -11,7 +11,7 @@ import { Lock } from '../../../lib/stores/redis/lock.js';
 import type { Reply } from '../../../lib/stores/redis/reply.js';
 import { deferred } from '../../support/waiting.js';
 
-const TIMES = { lease: 30_000, window: 9_000, commandTimeout: 1_000 };
+const TIMES = { lease: 30_000, window: 9_000, commandTimeout: 1_000, row: 64 };
 const FIRST_LEASE = 9_000;
 
 /** An acquire that was sent, for the test to answer. */

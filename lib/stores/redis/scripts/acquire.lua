@@ -56,7 +56,7 @@ local function askWhoListens(lock)
     local client, terms = string.match(name, '^([^:]+):%d+:([^:]*)')
     if client and not isKnown[client] and string.sub(terms, -1) ~= 'u' then
       isKnown[client] = true
-      clients[#clients + 1], channels[#channels + 1] = client, lock.prefix .. 'client:' .. client
+      clients[#clients + 1], channels[#channels + 1] = client, channelOf(lock, client)
     end
   end
   local counts = redis.pcall('PUBSUB', 'NUMSUB', unpack(channels))
@@ -111,8 +111,7 @@ local function ask(first, values)
       answer = describeHeld(lock, held)
     else
       if #values <= 4 and isNext(lock, waiting, terms) then
-        hold(lock, id, about, terms, LEASE)
-        lock.granted[client] = { token = lock.token, left = LEASE, string.match(id, '%d+$') }
+        lock.granted[client] = { token = hold(lock, id, about, terms, LEASE), left = LEASE, string.match(id, '%d+$') }
         answer = 'granted'
       else
         -- One with a ticket was accepted before.
@@ -139,7 +138,7 @@ local function ask(first, values)
     local isLeft, ticket, rank = lock.left[entry.name], entry.ticket, entry.rank - lock.gone
     if not ticket and not isLeft then
       local score = redis.call('ZSCORE', lock.queue, entry.name)
-      ticket, rank = score and number(score), redis.call('ZRANK', lock.queue, entry.name)
+      ticket, rank = score and number(tonumber(score)), redis.call('ZRANK', lock.queue, entry.name)
     end
     if isLeft or not ticket then
       told[i] = 'granted'

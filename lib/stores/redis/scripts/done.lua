@@ -128,7 +128,9 @@ local function finish(first, values)
     if (tonumber(redis.pcall('ZCARD', lock.clients)) or 0) > 0 then
       outlive(lock.clients, 2 * WINDOW)
     end
-    lock.ends = lock.used > 0 and math.min(lock.ends, lock.now) or lock.ends
+    if lock.used > 0 then
+      lock.ends = math.min(lock.ends, lock.now)
+    end
     -- Or it has granted the lock to the head of the queue without telling it.
     local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]
     if head then

@@ -21,7 +21,7 @@ local function look(first, values)
   local function count(client, terms)
     if not isCounted[client] and string.sub(terms, -1) ~= 'u' then
       isCounted[client] = true
-      channels[#channels + 1] = lock.prefix .. 'client:' .. client
+      channels[#channels + 1] = channelOf(lock, client)
     end
   end
   local limit = smallestLimit(lock)

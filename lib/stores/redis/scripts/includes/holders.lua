@@ -12,13 +12,14 @@ end
 -- No lease ends before `ends`: what was seen of a look in parts counts no more.
 local function endFirst(lock, ends)
   lock.isKept = lock.isKept and ends == lock.ends
+  lock.hasChanged = lock.hasChanged or ends ~= lock.ends or lock.scan ~= nil
   lock.ends, lock.scan, lock.least = ends, nil, math.huge
 end
 
 local function setHold(lock, id, ends, rest)
   set(lock, 'h:' .. id, number(ends) .. ' ' .. rest)
   if ends < lock.ends then
-    lock.ends, lock.isKept = ends, string.byte(id) == 45
+    lock.ends, lock.isKept, lock.hasChanged = ends, string.byte(id) == 45, true
   end
   lock.least = math.min(lock.least, ends)
   lock.life = math.max(lock.life, ends - lock.now)
@@ -26,14 +27,20 @@ end
 
 -- Counts a hold in.
 local function take(lock, terms)
-  lock.mode, lock.used = terms.mode, lock.used + terms.weight
+  lock.mode, lock.used, lock.hasChanged = terms.mode, lock.used + terms.weight, true
   countLimit(lock, terms.limit, 1)
 end
 
--- Gives the lock to a request for `lease` ms, unless it has a fixed lease. Its token is the next one; `kept` more are for its neighbours.
+-- Gives the lock to a request for `lease` ms, unless it has a fixed lease. Its token, which it returns as text, is the next one; `kept`
+-- more are for its neighbours.
 local function hold(lock, id, about, terms, lease, kept)
-  local token = math.max(lock.micros, lock.token + 1)
-  lock.token = token + (kept or 0)
+  lock.token = math.max(lock.micros, lock.token + 1)
+  local token = number(lock.token)
+  lock.tokenText = token
+  if kept and kept > 0 then
+    lock.token = lock.token + kept
+    lock.tokenText = number(lock.token)
+  end
   if lock.token > lock.micros then
     set(lock, 'ahead', '1')
   end
@@ -41,7 +48,7 @@ local function hold(lock, id, about, terms, lease, kept)
     endFirst(lock, math.huge)
   end
   take(lock, terms)
-  setHold(lock, id, lock.now + (terms.fixed or lease), number(token) .. ' ' .. about)
+  setHold(lock, id, lock.now + (terms.fixed or lease), token .. ' ' .. about)
   return token
 end
 
@@ -49,7 +56,7 @@ end
 local function drop(lock, id, value)
   redis.call('HDEL', lock.hash, 'h:' .. id)
   local terms = readHold(value).terms
-  lock.used = math.max(0, lock.used - terms.weight)
+  lock.used, lock.hasChanged = math.max(0, lock.used - terms.weight), true
   countLimit(lock, terms.limit, -1)
   if lock.used == 0 then
     lock.mode = nil
@@ -79,6 +86,7 @@ local function expire(lock)
     return
   end
   flush(lock)
+  lock.hasChanged = true
   local sum, limits, cursor, over, isKept = 0, {}, lock.scan, {}, false
   local page = redis.call('HSCAN', lock.hash, cursor or '0', 'COUNT', MOST_HOLDERS)
   for i = 1, #page[2], 2 do
@@ -87,6 +95,11 @@ local function expire(lock)
       local was = readHold(value)
       if was.ends <= lock.now then
         over[#over + 1] = field
+        -- If its holder lives, the clock of Redis was set forward.
+        local owner, sequence = string.match(field, '^h:([^:-]+):(%d+)$')
+        if owner then
+          tell(lock, owner, 'expired ' .. sequence .. ' ' .. number(was.token) .. ' ' .. lock.hash)
+        end
         lock.used = math.max(0, lock.used - was.terms.weight)
         countLimit(lock, was.terms.limit, -1)
       else

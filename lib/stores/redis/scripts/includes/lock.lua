@@ -17,10 +17,11 @@ local MOST_VALUES = 1000
 local function open(time, first, id)
   local hash = KEYS[first]
   local state, held = unpack(redis.call('HMGET', hash, 'format', 'h:' .. (id or '')))
-  local token, mode, used, limits, ends, kept, scan, least
+  local format, token, mode, used, limits, ends, kept, scan, least
   if state then
-    local format = string.match(state, '^%d+')
-    token, mode, used, limits, ends, kept, scan, least = string.match(state, '^%d+ (%d+) (%S+) (%d+) (%S+) ([%d-]+)(k?) ?(%S*) ?(%S*)$')
+    format, token, mode, used, limits, ends, kept, scan, least =
+      string.match(state, '^(%d+) (%d+) (%S+) (%d+) (%S+) ([%d-]+)(k?) ?(%S*) ?(%S*)$')
+    format = format or string.match(state, '^%d+')
     if format and format ~= FORMAT then
       return nil, 'FORMAT ' .. format .. ' ' .. FORMAT
     elseif not (token and (mode == '-' or tonumber(ends))) then
@@ -29,12 +30,10 @@ local function open(time, first, id)
   end
   return {
     hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2],
-    -- What all keys and channels begin with.
-    prefix = string.match(hash, '^[^{]*'),
     -- The time of Redis, ms and µs.
     now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
-    -- The last token that was given or kept for a neighbour, 0 if none is known.
-    token = tonumber(token or 0),
+    -- The last token that was given or kept for a neighbour, 0 if none is known; the same as text.
+    token = tonumber(token or 0), tokenText = token,
     -- How it is held: 'write' (alone), 'read', 'permits'; nil: nothing is held.
     mode = mode ~= '-' and mode or nil,
     -- The sum of the weights that are held.
@@ -49,10 +48,10 @@ local function open(time, first, id)
     scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
     -- The hold of the request `id`; false: it has none.
     held = held,
-    -- The state as it was read or written last; false: there was none.
-    state = state,
-    -- Field, value … still to be written.
-    fields = {},
+    -- The state as it was read or written last, false: there was none; whether it is another one now.
+    state = state, hasChanged = not state,
+    -- Field, value … still to be written; the first is the state.
+    fields = { 'format', false },
     -- How long the hash must live for what this call writes, ms.
     life = 0,
     -- What this call grants, by client: { token, left, sequence … }.
@@ -71,16 +70,21 @@ local function open(time, first, id)
   }
 end
 
+-- The channel of a client. All channels and keys begin with the same prefix.
+local function channelOf(lock, client)
+  return string.match(lock.hash, '^[^{]*') .. 'client:' .. client
+end
+
 -- Sends a message to a client when all that it tells is written.
 local function tell(lock, client, text)
-  lock.messages[#lock.messages + 1] = { lock.prefix .. 'client:' .. client, text }
+  lock.messages[#lock.messages + 1] = { channelOf(lock, client), text }
 end
 
 -- Lets a key live for at least `ms`: for longer, so that the next calls need not write that.
 local function outlive(key, ms)
   local isShort = redis.call('PTTL', key) < ms
   if isShort then
-    redis.call('PEXPIRE', key, number(ms + WINDOW))
+    redis.call('PEXPIRE', key, ms + WINDOW)
   end
   return isShort
 end
@@ -107,20 +111,23 @@ end
 
 -- Writes the state and the holds that are not written yet.
 local function flush(lock)
-  -- Whatever was granted before the hash was lost has a lower token than what is granted from now on.
-  lock.token = lock.token == 0 and lock.micros or lock.token
-  if lock.used == 0 then
-    lock.mode, lock.scan, lock.limits, lock.limit = nil, nil, {}, nil
-  end
-  local state = string.format('%s %.0f %s %.0f %s %s%s', FORMAT, lock.token, lock.mode or '-', lock.used, limitsText(lock.limits),
-    lock.used > 0 and number(lock.ends) or '-', lock.used > 0 and lock.isKept and 'k' or '')
-  if lock.scan then
-    state = state .. ' ' .. lock.scan .. ' ' .. number(math.min(lock.least, 2 ^ 53))
-  end
-  if state ~= lock.state then
-    -- It comes first: it must not count less than there is.
-    table.insert(lock.fields, 1, state)
-    table.insert(lock.fields, 1, 'format')
+  local fields = lock.fields
+  if lock.hasChanged then
+    if lock.token == 0 then
+      -- Whatever was granted before the hash was lost has a lower token than what is granted from now on.
+      lock.token, lock.tokenText = lock.micros, number(lock.micros)
+    end
+    local state = FORMAT .. ' ' .. lock.tokenText
+    if lock.used == 0 then
+      lock.mode, lock.scan, lock.limits, lock.limit = nil, nil, {}, nil
+      state = state .. ' - 0 - -'
+    else
+      state = state .. ' ' .. lock.mode .. ' ' .. number(lock.used) .. ' ' .. limitsText(lock.limits) .. ' ' .. number(lock.ends)
+        .. (lock.isKept and 'k' or '')
+      if lock.scan then
+        state = state .. ' ' .. lock.scan .. ' ' .. number(math.min(lock.least, 2 ^ 53))
+      end
+    end
     if lock.state then
       keepAlive(lock)
     else
@@ -128,9 +135,11 @@ local function flush(lock)
     end
     lock.state = state
   end
-  if #lock.fields > 0 then
-    inParts('HSET', lock.hash, lock.fields)
-    lock.fields = {}
+  if lock.hasChanged or #fields > 2 then
+    -- The state comes first: it must not count less than there is.
+    fields[2] = lock.state
+    inParts('HSET', lock.hash, fields)
+    lock.fields, lock.hasChanged = { 'format', false }, false
   end
   keepAlive(lock)
 end

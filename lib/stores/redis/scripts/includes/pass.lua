@@ -2,8 +2,6 @@
 
 -- A call looks at this many entries at most, in pages.
 local MOST_ENTRIES, PAGE = 1000, 64
--- How many neighbours may have their turns under one hold, its own request included.
-local MOST_TOGETHER = 64
 -- For so long a client that does not listen may stay silent before its requests leave the queue, ms.
 local SILENCE = 250
 -- The first lease of a grant that goes out by message (rule 4).
@@ -16,7 +14,7 @@ local function reach(lock, client, isUncounted)
     local alive = tonumber(redis.call('ZSCORE', lock.clients, client) or 0)
     if alive < lock.now then
       found = 'gone'
-    elseif isUncounted or (redis.pcall('PUBSUB', 'NUMSUB', lock.prefix .. 'client:' .. client)[2] or 1) > 0 then
+    elseif isUncounted or (redis.pcall('PUBSUB', 'NUMSUB', channelOf(lock, client))[2] or 1) > 0 then
       found = 'here'
     else
       found, lock.hasDeaf = 'deaf', true
@@ -80,7 +78,7 @@ local function give(lock, name, behind, rank, client, terms, lease)
   gain[#gain + 1] = sequence
   local kept = 0
   if terms.isPlain and behind and joins(client, behind) then
-    for _, other in ipairs(redis.call('ZRANGE', lock.queue, rank + 1, rank + MOST_TOGETHER - 1)) do
+    for _, other in ipairs(redis.call('ZRANGE', lock.queue, rank + 1, rank + ROW - 1)) do
       local neighbour = joins(client, other)
       if not neighbour then
         break
@@ -130,7 +128,7 @@ local function pass(lock, caller)
   for client, gain in pairs(lock.granted) do
     if client ~= caller and not gain.isSent then
       gain.isSent = true
-      tell(lock, client, 'granted ' .. number(gain.token) .. ' ' .. number(gain.left) .. ' '
+      tell(lock, client, 'granted ' .. gain.token .. ' ' .. number(gain.left) .. ' '
         .. table.concat(gain, ',') .. ' ' .. lock.hash)
     end
   end

@@ -4,7 +4,7 @@
 -- What was granted: `<token> <ms of the lease> <sequence>,…`, '' if nothing was. Neighbours have tokens in a row.
 local function reply(lock, client, answers)
   local gain = lock.granted[client]
-  local granted = gain and number(gain.token) .. ' ' .. number(gain.left) .. ' ' .. table.concat(gain, ',') or ''
+  local granted = gain and gain.token .. ' ' .. number(gain.left) .. ' ' .. table.concat(gain, ',') or ''
   local again, urgent = math.huge, ''
   if lock.more then
     again, urgent = 0, '!'
@@ -16,8 +16,7 @@ local function reply(lock, client, answers)
   if lock.hasDeaf and again > SILENCE then
     again, urgent = SILENCE + 1, lock.used == 0 and '!' or ''
   end
-  local last = lock.token == 0 and lock.micros or lock.token
-  local all = { number(last), again == math.huge and '' or urgent .. number(math.min(again, 2 ^ 53)), granted }
+  local all = { lock.token == 0 and number(lock.micros) or lock.tokenText, again == math.huge and '' or urgent .. number(math.min(again, 2 ^ 53)), granted }
   for _, answer in ipairs(answers) do
     all[#all + 1] = answer
   end

@@ -49,6 +49,6 @@ local function mayGrant(lock)
   if not STRICT then
     return true
   end
-  lock.mayGrantAt = lock.mayGrantAt or grantableAt(lock.prefix .. 'primary', lock.now)
+  lock.mayGrantAt = lock.mayGrantAt or grantableAt(string.match(lock.hash, '^[^{]*') .. 'primary', lock.now)
   return lock.now >= lock.mayGrantAt
 end

@@ -1,7 +1,7 @@
 -- The terms of a request, and who is admitted.
 --
 -- Terms are the third part of a name: '' or flags behind each other: r (reads), p<weight>/<limit> (takes permits), f<ms> (its lease is
--- fixed), a (alone: joins no batch), u (its client listens where the server cannot count it).
+-- fixed), a (alone: shares no row), u (its client listens where the server cannot count it).
 local PLAIN = { mode = 'write', weight = 1, isPlain = true }
 
 local function readTerms(text)
