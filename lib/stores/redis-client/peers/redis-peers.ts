@@ -51,13 +51,12 @@ export class RedisPeers implements Peers {
       if (answers.size >= expected) all.fire();
     };
     this.open.set(nonce, { heard });
-    const complete = all.within(timeout);
     try {
       const { listeners, problems } = await this.publish(questionMessage(nonce, clientId, question));
       // Where the server counts nobody, as behind a proxy, only the time says when all have answered.
       expected = listeners > 0 ? listeners : Infinity;
-      if (answers.size >= expected) all.fire();
-      await complete;
+      // The time for responses begins now: a connection that was idle may have had to be replaced before.
+      if (answers.size < expected) await all.within(timeout);
       const missing = Math.max(0, listeners - answers.size);
       const isDeaf = !answers.delete(clientId) && (missing > 0 || listeners === 0);
       if (isDeaf) {
