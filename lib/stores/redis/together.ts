@@ -70,10 +70,7 @@ export class Together {
     if (!script || calls.length === 0) return;
     this.calls = [];
     this.hashes.clear();
-    // Two commands rather than one: while this client reads the first answer, Redis works on the second command.
-    const most =
-      calls.length === MOST_LOCKS ? MOST_LOCKS : Math.max(Math.ceil(calls.length / 2), FEWEST_LOCKS);
-    for (let i = 0; i < calls.length; i += most) this.run(script, calls.slice(i, i + most));
+    this.run(script, calls);
   };
 
   private run(script: Script, calls: readonly ScriptCall[]): void {
