@@ -5,7 +5,7 @@ import type { AcquireOptions } from '../../lib/core/options/acquire-options.js';
 import type { LockHandle } from '../../lib/core/holds/lock-handle.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { startRedisServer, type RedisServer } from '../support/redis.js';
-import { deferred, eventually, pause, SOON } from '../support/waiting.js';
+import { block, deferred, eventually, pause, SOON } from '../support/waiting.js';
 import { PriceMeter, type Cost, type Run } from './price-meter.js';
 
 /** Leases that outlast a row on a busy machine; heartbeats come each second. */
@@ -240,7 +240,11 @@ const ROWS: readonly Row[] = [
     cost: async (n) => {
       const held = await share(n, () => ({ mode: 'read' }));
       const { ended } = await queue([other], 16, { waitTime: 1_000 });
-      const cost = await meter.cost(16, () => left(() => ended, 0));
+      const cost = await meter.cost(16, () => {
+        // All timers are due in one turn of the event loop, however busy this machine is.
+        block(1_000);
+        return left(() => ended, 0);
+      });
       await release(held);
       return cost;
     },
