@@ -3,7 +3,7 @@ import { LARGEST_NUMBER } from '../../core/options/option-domains.js';
 import { type WaitTimers } from '../../core/port/wait.js';
 import { type TimedTask } from '../../core/runtime/timers.js';
 
-/** Sets a timer for each task, so that a store without tasks has no timer. */
+/** Sets a timer for each task, so that a store without tasks has no timer, as `Timers` has for up to a minute. */
 export class NodeTimers implements WaitTimers {
   private readonly timers = new Map<TimedTask, NodeJS.Timeout>();
 
