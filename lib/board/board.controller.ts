@@ -37,12 +37,13 @@ export interface BoardSettings {
 
 export const BOARD_SETTINGS = Symbol('FairLock: settings of the board');
 
-/** A header that only a script of the page itself can send, so that a form of another site cannot send commands. */
+/** A header that no form can send. A script of another site can if CORS allows it, so the origin is checked as well. */
 const COMMAND_HEADER = 'x-fair-lock-board';
 
 /** What Express and Fastify have in common. */
 interface PlatformRequest {
   readonly method: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly originalUrl?: string;
   readonly url: string;
 }
@@ -89,6 +90,7 @@ export class FairLockBoardController {
   @HttpCode(200)
   async forceRelease(
     @Headers(COMMAND_HEADER) command: unknown,
+    @Req() request: PlatformRequest,
     @Body() body: unknown,
     @Res() response: unknown,
   ): Promise<void> {
@@ -102,9 +104,14 @@ export class FairLockBoardController {
         `The header ${COMMAND_HEADER}: force-release is missing, so the request may come from another site.`,
       );
     }
+    if (comesFromElsewhere(request)) {
+      throw new ForbiddenException(
+        'The request comes from the page of another site. Only the page of the board itself can take a lock from its holder.',
+      );
+    }
     const { key, token, holder } = (body ?? {}) as { key?: unknown; token?: unknown; holder?: unknown };
     const named = namedBy(token, holder);
-    if (typeof key !== 'string' || !named) {
+    if (typeof key !== 'string' || key === '' || !named) {
       throw new BadRequestException(
         'The body must be { key, token } or { key, holder } as JSON, with the fencing token of the hold to end, or the id of ' +
           'a holder without a token.',
@@ -151,6 +158,24 @@ function baseOf({ originalUrl, url }: PlatformRequest): string {
   const [path = ''] = (originalUrl ?? url).split(/[?#]/);
   const segment = path.slice(path.lastIndexOf('/') + 1);
   return segment === '' ? '' : `${segment}/`;
+}
+
+/**
+ * Whether a browser says that the page of another site has sent the request. With CORS, as by `cors: true`, that page may send any header. A
+ * browser tells a site without TLS only the origin. Other programs tell nothing.
+ */
+function comesFromElsewhere({ headers }: PlatformRequest): boolean {
+  const { origin, host = headers[':authority'], 'sec-fetch-site': site } = headers;
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  return origin !== undefined && hostOf(origin) !== host;
+}
+
+function hostOf(origin: string | string[]): string | undefined {
+  try {
+    return new URL(String(origin)).host;
+  } catch {
+    return undefined; // `null`, of a page without an origin
+  }
 }
 
 /** The one hold to end; undefined if the body names none, which would end all. */

@@ -36,7 +36,9 @@ export class EventStream implements BoardViewer {
   /** Calls `listener` when the client or the server has ended the stream. */
   onEnd(listener: () => void): void {
     this.response.on('close', listener);
-    // If the client left while a guard decided, `close` was emitted before this listener existed, but the write fails.
+    // If the client left while a guard decided, `close` was emitted before this listener existed, but the write fails. HTTP/2 ignores it.
+    const { stream = this.response } = this.response as { stream?: { readonly destroyed: boolean } };
+    if (stream.destroyed) return listener();
     this.response.write('retry: 1000\n\n', (error) => error && listener());
   }
 

@@ -24,7 +24,7 @@ OPTIONS
   --prefix TEXT             The keyPrefix of the module, after the key prefix of an ioredis client, if any.
                             Default: FAIR_LOCK_PREFIX, otherwise fairlock. Not for --store redisson, whose locks have none.
   --store redis|redisson    The store of the module. Default: redis
-  --orphans                 ls, watch: also search Redis for locks of dead processes (SCAN).
+  --orphans                 ls, watch: only locks that a dead process holds.
   --timeout MS              How long to wait for the processes to respond. Default: 500
   --interval MS             watch: how long to pause between two outputs. Default: 1000
   --count N                 watch: end after N outputs.
@@ -42,8 +42,8 @@ EXIT STATUS
   4  Redis is unreachable, or rejected a command.
   5  The output cannot be written, as on a full disk.
 
-Each process reports its own holds and waits over Redis, so a process that is stopped reports nothing; it is
-listed as silent. While no command runs, none of this costs anything.
+Processes say which locks they use, and Redis says who holds them and who waits. A process that is stopped says
+nothing; it is listed as silent, and ls and doctor search Redis for its locks (SCAN). While no command runs, none of this costs anything.
 
 EXAMPLES
   npx nestjs-fair-lock ls

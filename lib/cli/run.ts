@@ -90,10 +90,12 @@ export function printError({ stderr }: Pick<Terminal, 'stderr'>, text: string): 
 /** Explains why there is no connection, by the warnings that were given while connecting. */
 function unavailable(error: LockStoreUnavailableError, { warnings }: Locks, { cluster }: Arguments): Error {
   const { reason, failure, cause } = error;
-  const seen = failure === 'unreachable' ? warnings[0]?.replace(/\. .*/s, '.') : undefined;
+  // An error that names no consequence of its own may not promise one.
+  const isUnknown = error.details === reason;
+  const seen = failure === 'unreachable' && !isUnknown ? warnings[0]?.replace(/\. .*/s, '.') : undefined;
   const refusal = failure === 'not-permitted' && cause instanceof Error ? ` ${cause.message}.` : '';
   const mode = cluster ? ', and that it is a node of a Redis Cluster (--cluster)' : '';
-  const text = `${seen ?? reason}${refusal} Nothing was changed. Check --redis (or REDIS_URL)${mode}.`;
+  const text = `${seen ?? reason}${refusal}${isUnknown ? '' : ' Nothing was changed.'} Check --redis (or REDIS_URL)${mode}.`;
   return new Error(text, { cause: error });
 }
 

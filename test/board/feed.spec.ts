@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+import { connect, createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BoardFeed, type BoardViewer } from '../../lib/board/board-feed.js';
+import { EventStream } from '../../lib/board/event-stream.js';
 import { eventually, SOON } from '../support/waiting.js';
 import { FakeLocks } from './fake-locks.js';
 
@@ -68,6 +72,26 @@ test('keeps one copy of an overview, however many pages do not read it', async (
   feed.onModuleDestroy();
   const overviews = pages.map(({ events, sent }) => sent[events.indexOf('overview')]);
   expect(new Set(overviews).size).toBe(1);
+});
+
+test('a page whose stream has ended as it begins is not watched, also over HTTP/2, which says nothing of it', async () => {
+  const server = createServer();
+  const ended = new Promise<boolean>((resolve) => {
+    server.on('request', (_, response) => {
+      response.stream.destroy();
+      let told = false;
+      new EventStream(response, undefined).onEnd(() => (told = true));
+      resolve(told);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const request = session.request({ ':path': '/locks/events' });
+  request.on('error', () => undefined);
+  expect(await ended).toBe(true);
+  session.destroy();
+  server.close();
 });
 
 describe('after five minutes', () => {

@@ -196,6 +196,23 @@ describe.each(PLATFORMS)('the board on %s', (platform) => {
       return board.locks;
     };
 
+    test.each([
+      ['another site, as a browser says', { 'sec-fetch-site': 'cross-site' }],
+      ['another host of the same site', { 'sec-fetch-site': 'same-site' }],
+      ['another origin', { origin: 'https://evil.example' }],
+      ['a page without an origin', { origin: 'null' }],
+    ])('not given to %s, which CORS may let send any header', async (_, from) => {
+      const locks = await start(false);
+      expect(await force({ key: 'order:1', token: 2 }, { ...COMMAND, ...from })).toBe(403);
+      expect(locks.forced).toEqual([]);
+    });
+
+    test('given to the origin of the page, by a browser that tells only that', async () => {
+      await start(false);
+      const { origin } = new URL(board!.url);
+      expect(await force({ key: 'order:1', token: 2 }, { ...COMMAND, origin })).toBe(200);
+    });
+
     test('given its token and the header of the page', async () => {
       const locks = await start(false);
       expect(await force({ key: 'order:1', token: 2 })).toBe(200);
@@ -237,6 +254,7 @@ describe.each(PLATFORMS)('the board on %s', (platform) => {
       ['with a token that is no number', { key: 'order:1', token: '2' }, 400, COMMAND],
       ['with the token of an earlier hold', { key: 'order:1', token: 1 }, 409, COMMAND],
       ['without a key', { token: 2 }, 400, COMMAND],
+      ['with an empty key', { key: '', token: 2 }, 400, COMMAND],
     ])('not %s', async (_, body, status, headers) => {
       const locks = await start(false);
       expect(await force(body, headers)).toBe(status);

@@ -24,6 +24,12 @@ export interface ServiceParts extends LeadershipParts {
 
 const NO_OPTIONS: AcquireOptions = Object.freeze({});
 
+/** A process that serves no new calls must get no more requests, whatever Redis says. */
+const CLOSING: StoreHealth = {
+  ...{ reachable: false, listening: false, closing: true },
+  problem: 'The process is closing and rejects new calls for locks.',
+};
+
 /**
  * Locks from code, where a decorator does not fit.
  *
@@ -184,7 +190,8 @@ export class FairLockService {
    * `replicas.timeout`. For readiness checks; `nestjs-fair-lock/terminus` has an indicator. Never rejects.
    */
   health(): Promise<StoreHealth> {
-    const { store } = this.parts;
+    const { store, shutdown } = this.parts;
+    if (shutdown.begun.aborted) return Promise.resolve({ ...CLOSING });
     return detached(() => store.health?.()) ?? Promise.resolve({ reachable: true, listening: true });
   }
 

@@ -6,6 +6,9 @@ import { describeDomain, wholeNumber, type NumberOption } from './option-domains
 import { refuseValue, requireOptions } from './refusals.js';
 import { shareOf, type Share, type SharingOptions } from './sharing.js';
 
+/** How many characters of a `group` are kept: metrics keep each name for as long as the process runs. */
+const LONGEST_GROUP = 128;
+
 /** The options of an engine: those that apply where a call gives none, and some for all calls together. */
 export interface EngineDefaults extends Pick<
   CheckedOptions,
@@ -102,7 +105,7 @@ export interface CallOptions {
   label?: string | undefined;
   /**
    * The name under which metrics count the lock, instead of its key: one of the few names in the code. Default: for a decorated
-   * method the template of its key (`order:<0.id>`), else `other`. Only for calls of the service.
+   * method the template of its key (`order:<0.id>`), else `other`. At most 128 characters are kept. Only for calls of the service.
    */
   group?: string | undefined;
 }
@@ -222,7 +225,7 @@ export function checkOptions(
     requestScope,
     share: shareOf(options, of),
     label: printable(label),
-    lock: group,
+    lock: group.slice(0, LONGEST_GROUP),
     signal,
     onQueued: onQueued && guarded(onQueued, defaults),
     skips: SKIPS in options,

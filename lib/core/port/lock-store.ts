@@ -104,6 +104,8 @@ export interface StoreHealth {
   readonly problem?: string;
   /** The same in a word, as in the `LockStoreUnavailableError` that a call fails with; absent if it fails with another error. */
   readonly failure?: StoreFailure;
+  /** True from the first moment of a shutdown: new calls are rejected with a `LockShuttingDownError`. Absent: it is not closing. */
+  readonly closing?: true;
 }
 
 /** What `inspect` shows. Times are milliseconds. */

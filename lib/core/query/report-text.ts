@@ -26,7 +26,8 @@ type Fields<T> = { readonly [Name in keyof T]-?: Reader<Exclude<T[Name], undefin
 type Needed<T> = { [Name in keyof T as object extends Pick<T, Name> ? never : Name]: T[Name] };
 
 const text: Reader<string> = (value) => (typeof value === 'string' ? value : undefined);
-const number: Reader<number> = (value) => (typeof value === 'number' && value >= 0 ? value : undefined);
+const number: Reader<number> = (value) =>
+  Number.isFinite(value) && (value as number) >= 0 ? (value as number) : undefined;
 
 function listOf<T>(read: Reader<T>): Reader<T[]> {
   return (value) => {

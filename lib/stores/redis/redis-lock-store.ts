@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { withPage } from '../../core/errors/pages.js';
-import { LockShuttingDownError, type FairLockError } from '../../core/errors/errors.js';
+import {
+  LockShuttingDownError,
+  LockStoreUnavailableError,
+  type FairLockError,
+} from '../../core/errors/errors.js';
 import {
   MOST_SHOWN,
   type Grant,
@@ -16,7 +20,7 @@ import type { Peers } from '../../core/port/peers.js';
 import type { Wait } from '../../core/port/wait.js';
 import { openConnection, openSubscription } from '../redis-client/connection/redis-source.js';
 import type { ScriptRunner } from '../redis-client/commands/script.js';
-import { CommandFailure } from '../redis-client/server/server-failure.js';
+import { CommandFailure, toCommandFailure } from '../redis-client/server/server-failure.js';
 import type { RequiredCommands } from '../redis-client/start-up/start-up-check.js';
 import { StoreClient } from '../redis-client/store-client.js';
 import { tryLock } from '../redis-client/start-up/try-lock.js';
@@ -165,7 +169,7 @@ export class RedisLockStore implements LockStore {
       if (last === Infinity && inspection) last = Number(inspection[9]);
       const ids = holds.filter(({ number }) => number <= last).map((hold) => hold.name);
       if (ids.length === 0) break;
-      const reply = await this.client.answer(() => this.commands.force(keys, ids, token));
+      const reply = await this.client.answer(() => this.commands.force(keys, ids, token).catch(saysUnknown));
       hasEnded ||= reply.answers[0]?.[0] === 'held' || !inspection;
       if (asked !== undefined || ids.length < MOST_SHOWN) break;
     }
@@ -219,4 +223,13 @@ export class RedisLockStore implements LockStore {
     this.hasWarned = true;
     this.options.onWarning(withPage(UNCOUNTED, 'redis-setup#a-proxy-in-front'));
   }
+}
+
+/** A forced release whose answer is lost may have ended the hold. */
+function saysUnknown(error: unknown): never {
+  const failure = toCommandFailure(error);
+  if (failure.effect !== 'unknown' || !(failure.error instanceof LockStoreUnavailableError)) throw failure;
+  const { reason, failure: word, cause } = failure.error;
+  const text = `${reason} Whether the lock was taken from its holder is not known: inspect it.`;
+  throw new CommandFailure('unknown', failure.remedy, new LockStoreUnavailableError(word, text, cause));
 }

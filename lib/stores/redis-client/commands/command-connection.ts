@@ -85,6 +85,12 @@ export class CommandConnection implements CommandLink {
     return this.connection.client;
   }
 
+  get usesTls(): boolean {
+    const { client } = this;
+    const options = client.isCluster ? (client as Cluster).options.redisOptions : (client as Redis).options;
+    return options?.tls !== undefined;
+  }
+
   get ready(): boolean {
     return this.client.status === 'ready';
   }
@@ -160,7 +166,9 @@ export class CommandConnection implements CommandLink {
     this.dropped = false;
     // A Cluster serves without some of its nodes, and a connection that breaks may be replaced immediately.
     const failure =
-      this.nodes || this.ready ? undefined : (refusedCredentials(error) ?? noConnection(this.connectError));
+      this.nodes || this.ready
+        ? undefined
+        : (refusedCredentials(error) ?? noConnection(this.connectError, this.usesTls));
     if (failure && !this.closed) this.outages.notConnected(failure);
   }
 
@@ -196,7 +204,9 @@ export class CommandConnection implements CommandLink {
     // Why it was not sent, if known. Network errors count only while there is no connection: single Cluster nodes may fail.
     const refused = refusedCredentials(this.connectError);
     if (refused || this.ready) return refused ?? failure;
-    return noConnection(this.connectError) ?? (this.isSilent ? silentServer(this.slowness) : failure);
+    return (
+      noConnection(this.connectError, this.usesTls) ?? (this.isSilent ? silentServer(this.slowness) : failure)
+    );
   }
 
   /**

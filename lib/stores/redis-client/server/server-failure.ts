@@ -54,9 +54,10 @@ const REFUSED_CREDENTIALS =
   'Redis rejects the credentials of the client: check user name and password (NOAUTH, WRONGPASS)';
 
 const NO_CONNECTION = 'there is no connection to Redis';
-const HUNG_UP =
-  ': the server closed the connection; it might expect TLS (rediss:// instead of redis://, or the option tls), have too many clients ' +
-  '(maxclients), or be in protected mode';
+const HUNG_UP = ': the server closed the connection; it might expect ';
+const EXPECTED = 'TLS (rediss:// instead of redis://, or the option tls)';
+const EXPECTED_OF_TLS = 'the certificate of a client (cert and key in the option tls)';
+const OR_ELSE = ', have too many clients (maxclients), or be in protected mode';
 const NO_TLS = 'it might not use TLS: if so, use redis:// instead of rediss://, and no option tls';
 /** As OpenSSL and Node say it, where what came was no TLS, or nothing came. */
 const NOT_TLS = /wrong version number|packet length too long|before secure TLS connection/;
@@ -160,8 +161,8 @@ export function refusedCredentials(cause: unknown): CommandFailure | undefined {
 }
 
 /** The failure of a connection that the system, TLS, or the check of ioredis could not make. */
-export function noConnection(cause: unknown): CommandFailure | undefined {
-  const trouble = networkTrouble(cause);
+export function noConnection(cause: unknown, usesTls: boolean): CommandFailure | undefined {
+  const trouble = networkTrouble(cause, usesTls);
   if (trouble === undefined) return undefined;
   return unavailable('unreachable', 'none', 'time', NO_CONNECTION, cause, ` (${trouble})`);
 }
@@ -192,9 +193,9 @@ function unavailable(
 
 /**
  * The message of the system or TLS for a connection that cannot be made: `connect ECONNREFUSED 127.0.0.1:6379`, `self-signed
- * certificate`. Only errors with a code (those of Node) are quoted: others could contain more than an address.
+ * certificate`. What to do about it depends on whether the client uses TLS. Only errors with a code (those of Node) are quoted: others could contain more than an address.
  */
-export function networkTrouble(cause: unknown): string | undefined {
+export function networkTrouble(cause: unknown, usesTls = false): string | undefined {
   // Checks fields and not the class: the error may come from another realm, as errors of Node do in jest.
   const outer = Object(cause) as NodeError;
   // For a host name with several addresses, Node gives one error for each.
@@ -204,7 +205,9 @@ export function networkTrouble(cause: unknown): string | undefined {
   if (message.startsWith('All sentinels are unreachable')) return NO_PRIMARY;
   if (typeof code !== 'string') return /^ERR unknown command .info/i.test(message) ? NO_INFO : undefined;
   if (NOT_TLS.test(message)) return `${firstLine(message)}: the server did not respond by TLS; ${NO_TLS}`;
-  return (firstLine(message) || code) + (code === 'EPIPE' || code === 'ECONNRESET' ? HUNG_UP : '');
+  const text = firstLine(message) || code;
+  if (code !== 'EPIPE' && code !== 'ECONNRESET') return text;
+  return text + HUNG_UP + (usesTls ? EXPECTED_OF_TLS : EXPECTED) + OR_ELSE;
 }
 
 interface NodeError {

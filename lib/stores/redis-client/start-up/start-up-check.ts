@@ -65,7 +65,7 @@ export async function reportOnServer(
   return false;
 }
 
-function aboutSilence({ connectError, isSilent }: CommandConnection, limit: number): string {
+function aboutSilence({ connectError, isSilent, usesTls }: CommandConnection, limit: number): string {
   const silent = `Redis did not respond within ${limit} ms`;
   const [what, advice, trouble] = refusedCredentials(connectError)
     ? // Between two attempts that are rejected, the client connects, too: no reason to say that the server is loading.
@@ -76,7 +76,7 @@ function aboutSilence({ connectError, isSilent }: CommandConnection, limit: numb
           'Check whether Redis runs; if it is far away, raise commandTimeout',
           'it accepts connections: it is loading its data, is stopped, or its round trip is too long for commandTimeout',
         ]
-      : [silent, 'Check the address and the network', networkTrouble(connectError)];
+      : [silent, 'Check the address and the network', networkTrouble(connectError, usesTls)];
   return (
     `${what}${trouble ? ` (${trouble})` : ''}. The application will start, but lock requests fail with STORE_UNAVAILABLE until ` +
     `Redis is reachable. ${advice}.`

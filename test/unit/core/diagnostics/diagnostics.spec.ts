@@ -198,6 +198,12 @@ describe('the diagnostics channels', () => {
   });
 });
 
+it('counts no more than 128 characters of a group, so that groups made from data do not fill the memory', async () => {
+  const group = '/orders?q='.padEnd(2_000, 'x');
+  await b.service.withLock('order:1', () => undefined, { group });
+  expect(waits.at(-1)?.lock).toBe(group.slice(0, 128));
+});
+
 describe('what takes long', () => {
   it('triggers one warning each, with the holder at that moment', async () => {
     const slow = bench({ slowWait: 20, slowHold: 60 });

@@ -7,6 +7,16 @@ beforeEach(() => (b = bench()));
 afterEach(() => b.engine.close());
 
 describe('beginShutdown', () => {
+  it('shows in health() from its first moment, so that a process which rejects calls gets no more requests', async () => {
+    expect(await b.service.health()).toEqual({ reachable: true, listening: true });
+    b.engine.beginShutdown();
+    expect(await b.service.health()).toMatchObject({
+      reachable: false,
+      closing: true,
+      problem: 'The process is closing and rejects new calls for locks.',
+    });
+  });
+
   it('lets those leave the line who are not inside a hold, with an error that names their key', async () => {
     const holder = await b.service.acquire('k');
     const waiting = b.service.acquire('k');

@@ -105,6 +105,12 @@ describe('why a connection cannot be made', () => {
     },
   );
 
+  test('to a client that uses TLS, does not suggest TLS but the certificate that it lacks', () => {
+    const trouble = networkTrouble(coded('ECONNRESET', 'read ECONNRESET'), true);
+    expect(trouble).toMatch(/^read ECONNRESET: .*certificate of a client .*maxclients.*protected mode/);
+    expect(trouble).not.toContain('rediss://');
+  });
+
   test.each([
     'Protocol error, got "H" as reply type byte. Please report this.',
     'Unknown RESP type 72 "H". Please report this.',
@@ -131,7 +137,7 @@ describe('why a connection cannot be made', () => {
   test('does not repeat the password of an address that has one, as where a URL was given as the host', () => {
     const url = 'redis://user:qz/wx:vj@kq@cache';
     const cause = coded('ENOTFOUND', `getaddrinfo ENOTFOUND ${url}`);
-    const failure = noConnection(cause)!;
+    const failure = noConnection(cause, false)!;
     expect(failure.error.details).toContain('getaddrinfo ENOTFOUND …@cache');
     expect(inspect([failure, networkTrouble(cause)])).not.toMatch(/qz\/|vj@|kq@/);
   });
