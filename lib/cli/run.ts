@@ -90,7 +90,7 @@ export function printError({ stderr }: Pick<Terminal, 'stderr'>, text: string): 
 /** Explains why there is no connection, by the warnings that were given while connecting. */
 function unavailable(error: LockStoreUnavailableError, { warnings }: Locks, { cluster }: Arguments): Error {
   const { reason, failure, cause } = error;
-  // An error that names no consequence of its own may not promise one.
+  // The outcome is unknown where the error names no consequence.
   const isUnknown = error.details === reason;
   const seen = failure === 'unreachable' && !isUnknown ? warnings[0]?.replace(/\. .*/s, '.') : undefined;
   const refusal = failure === 'not-permitted' && cause instanceof Error ? ` ${cause.message}.` : '';
