@@ -162,7 +162,7 @@ describe('a locked async generator', () => {
     };
     await expect(read()).rejects.toMatchObject({
       details: expect.stringContaining(
-        'reads a locked iteration or Observable, its code is outside of the lock',
+        'while reading a locked iterator or Observable. Use withLock(), or wrap the code in lock.run()',
       ) as string,
     });
   });
