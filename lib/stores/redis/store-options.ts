@@ -19,7 +19,7 @@ export interface RedisLockStoreOptions {
    * Undefined: off. All clients of a key prefix must agree.
    */
   readonly maxLease?: number | undefined;
-  /** How many requests have their turns under one hold at most (rule 9). Default: 64. With 1 each has a hold of its own; tests try both. */
+  /** How many requests have their turns under one hold at most (rule 9). Default: 64. With 1 each has a separate hold; tests try both. */
   readonly rowLength?: number;
   /** Called with warnings for the operator; they never contain credentials. */
   readonly onWarning: (message: string) => void;
