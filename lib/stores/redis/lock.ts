@@ -145,23 +145,11 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.client.ask(this);
   }
 
-  /** Sends the requests that are due: plain ones together, others alone. */
+  /** Sends the requests that are due, several by one command. */
   sendAsks(at: Instant): void {
     this.isAsking = false;
-    let group: Request[] = [];
-    for (const request of [...this.toAsk]) {
-      if (!isDue(request, at.monotonic)) continue;
-      const joins = request.isPlain && request.most === Infinity;
-      if (group.length > 0 && (!joins || group.length === MOST_TOGETHER)) {
-        this.acquire(group, at);
-        group = [];
-      }
-      group.push(request);
-      if (joins) continue;
-      this.acquire(group, at);
-      group = [];
-    }
-    if (group.length > 0) this.acquire(group, at);
+    const due = [...this.toAsk].filter((request) => isDue(request, at.monotonic));
+    for (let i = 0; i < due.length; i += MOST_TOGETHER) this.acquire(due.slice(i, i + MOST_TOGETHER), at);
     this.settle();
   }
 

@@ -3,8 +3,8 @@
 -- KEYS  [1] hash  [2] queue  [3] clients; for several locks, see includes/several.lua
 -- ARGV  [1] id of a request  [2] its terms and label: all there is for one request that waits as long as it takes
 --       [3] 'try' or maxQueue ('': any number)  [4] its ticket ('': it has none yet)
---       For several requests of one lock, four values for each: they are plain, of one client, and waited for.
--- Returns the token alone: the lock was free, and is granted for LEASE ms
+--       For several requests of one lock, four values for each: they are of one client.
+-- Returns the token alone: the lock was free, and is granted for LEASE ms, or the request's own fixed lease
 --       or a reply (includes/reply.lua) with an answer for each request:
 --       granted         see the reply's own third value
 --       held LEFT TOKEN it holds the lock since an earlier copy of this command
@@ -16,14 +16,25 @@
 local time = redis.call('TIME')
 
 -- The lock is free, and nothing is left of it. The same as below, in four calls.
-local function usual(first, words, id, about)
-  if words ~= 2 or STRICT or string.byte(about) ~= 58 or redis.call('EXISTS', KEYS[first], KEYS[first + 1], KEYS[first + 2]) > 0 then
+local function usual(first, words, id, about, ticket)
+  if STRICT or words ~= 2 and (words ~= 4 or ticket ~= '') or redis.call('EXISTS', KEYS[first], KEYS[first + 1], KEYS[first + 2]) > 0 then
     return nil
   end
-  local token = string.format('%s%06d', time[1], time[2])
-  local ends = time[1] * 1000 + math.floor(time[2] / 1000) + LEASE
-  redis.call('HSET', KEYS[first], 'format', FORMAT .. ' ' .. token .. ' write 1 - ' .. ends, 'h:' .. id, ends .. ' ' .. token .. ' ' .. about)
-  redis.call('PEXPIRE', KEYS[first], LEASE)
+  local lease, held = LEASE, ' write 1 - '
+  if string.byte(about) ~= 58 then
+    local terms = string.match(about, '^[^:]*')
+    local weight, permits = string.match(terms, '^p(%d+)/(%d+)')
+    held = weight and ' permits ' .. weight .. ' ' .. permits .. '*1 ' or string.byte(terms) == 114 and ' read 1 - ' or held
+    lease = tonumber(string.match(terms, 'f(%d+)') or LEASE)
+  end
+  local ends = time[1] * 1000 + math.floor(time[2] / 1000) + lease
+  if ends >= 1e14 then
+    -- Lua would write it with an exponent.
+    return nil
+  end
+  local token = time[1] .. string.sub(1000000 + time[2], 2)
+  redis.call('HSET', KEYS[first], 'format', FORMAT .. ' ' .. token .. held .. ends, 'h:' .. id, ends .. ' ' .. token .. ' ' .. about)
+  redis.call('PEXPIRE', KEYS[first], lease)
   return token
 end
 

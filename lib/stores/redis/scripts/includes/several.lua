@@ -11,7 +11,7 @@ local function answerRest(answers, usual, full)
   local words = #ARGV / count
   for i = #answers + 1, count do
     local values, answer, problem = { unpack(ARGV, (i - 1) * words + 1, i * words) }, nil, nil
-    answer = usual and usual(3 * i - 2, words, values[1], values[2])
+    answer = usual and usual(3 * i - 2, words, values[1], values[2], values[4])
     if not answer then
       answer, problem = full(3 * i - 2, values)
     end
