@@ -112,6 +112,12 @@ class ShopController {
     return [currentClient() !== undefined, handledRequest() !== undefined];
   }
 
+  @Get('tried')
+  @FairLocked('tried', { waitTime: 0 })
+  async tried(): Promise<boolean[]> {
+    return [handledRequest() !== undefined];
+  }
+
   @Post('late/promise')
   @UseInterceptors(Timeout)
   @FairLocked('late')
@@ -225,6 +231,10 @@ describe.each(PLATFORMS)('a request on %s', (platform) => {
     expect((await ask(`${web.url}/plain`)).body).toEqual([false, false]);
     const { url, how } = post('deep');
     expect((await ask(url, how)).body).toMatch(/requestScope: 'deep' in FairLockModule\.forRoot\(\)/);
+  });
+
+  test('is in no scope either if its lock never waits', async () => {
+    expect((await ask(`${web.url}/tried`)).body).toEqual([false]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../errors/errors.js';
 import { withPage } from '../errors/pages.js';
-import { detached, type Leaving } from '../runtime/async-context.js';
+import { detached } from '../runtime/async-context.js';
 import { printable, withWholeFigures } from '../errors/text.js';
 import { describeDomain, wholeNumber, type NumberOption } from './option-domains.js';
 import { refuseValue, requireOptions } from './refusals.js';
@@ -131,13 +131,8 @@ export const COMMON_OPTIONS: readonly Exclude<keyof AcquireOptions, OptionOfServ
 /** Marks the options of a decorated method that skips its work when `waitTime` has elapsed. The same symbol in every copy of this package. */
 export const SKIPS = Symbol.for('nestjs-fair-lock:skips');
 
-/** In the options of a call: the request whose handler begins with it. The same symbol in every copy of this package. */
-const HANDLED = Symbol.for('nestjs-fair-lock:handled');
-
-/** The options of the call with which the handler of `request` begins. */
-export function beginning<Options extends object>(options: Options, request: Leaving | undefined): Options {
-  return request ? { ...options, [HANDLED]: request } : options;
-}
+/** In the options of a handler's own lock: the handler, by which the call finds its request. The same symbol in every copy of this package. */
+export const HANDLER = Symbol.for('nestjs-fair-lock:handler');
 
 const CALL_OPTIONS = [...COMMON_OPTIONS, 'signal', 'onQueued', 'label', 'group'] as const;
 
@@ -174,8 +169,8 @@ export interface CheckedOptions
   readonly lock: string;
   /** The caller skips its work when `waitTime` has elapsed: that is not a failure, and nobody is warned. */
   readonly skips: boolean;
-  /** Ends the wait, whatever `requestScope` says but `false`. */
-  readonly handled: Leaving | undefined;
+  /** The request that it handles ends the wait; undefined: none does, as for every call of the service. */
+  readonly handler: object | undefined;
   /** The call is meant to wait and hold for long: it triggers no warning, and does not count as the oldest wait. */
   readonly lasting: boolean;
 }
@@ -229,7 +224,7 @@ export function checkOptions(
     signal,
     onQueued: onQueued && guarded(onQueued, defaults),
     skips: SKIPS in options,
-    handled: (options as { readonly [HANDLED]?: Leaving })[HANDLED],
+    handler: requestScope === false ? undefined : (options as { readonly [HANDLER]?: object })[HANDLER],
     lasting,
   };
 }

@@ -7,6 +7,15 @@ export interface Leaving {
   leaving(): AbortSignal;
 }
 
+/** A request that Nest hands to its handler. Made for every such request, so it must cost nothing before the handler waits. */
+export interface HandledRequest extends Leaving {
+  /** Whether `handler` is the one, and nothing of it has run: from then on, the request ends no wait. */
+  awaits(handler: object): boolean;
+
+  /** The handler begins. */
+  begin(): void;
+}
+
 /** The client for which a request runs. Made for every request, so it must cost nothing before a request waits. */
 export interface RequestClient extends Leaving {
   /**
@@ -21,7 +30,7 @@ interface Flow {
   /** Ends every wait of the flow (`requestScope: 'deep'`). */
   readonly client: RequestClient | undefined;
   /** Ends the wait of the handler that Nest is about to call, and no other. */
-  readonly handled: object | undefined;
+  readonly handled: HandledRequest | undefined;
   /** The locks that it is inside of, as lock-handle.ts keeps them. */
   readonly scope: object | undefined;
 }
@@ -45,13 +54,20 @@ export function runForClient<T>(client: RequestClient, code: () => T): T {
 }
 
 /** Runs the handler of a request, and what Nest runs before it. */
-export function runHandling<T>(handled: object, code: () => T): T {
-  return flows.run({ client: currentClient(), handled, scope: scopeOfFlow() }, code);
+export function runHandling<T>(handled: HandledRequest, code: () => T): T {
+  const flow = flows.getStore();
+  return flows.run({ client: flow?.client, handled, scope: flow?.scope }, code);
 }
 
 /** The request whose handler runs in this flow. */
-export function handledRequest(): object | undefined {
+export function handledRequest(): HandledRequest | undefined {
   return flows.getStore()?.handled;
+}
+
+/** The request that the running call of `handler` handles; undefined for every other call of it. */
+export function requestFor(handler: object): HandledRequest | undefined {
+  const handled = handledRequest();
+  return handled?.awaits(handler) ? handled : undefined;
 }
 
 /** The client for which this code runs. */
@@ -61,7 +77,8 @@ export function currentClient(): RequestClient | undefined {
 
 /** Runs `code`, and everything it starts, in a scope; undefined: in none. */
 export function runInScope<T>(scope: object | undefined, code: () => T): T {
-  return flows.run({ client: currentClient(), handled: handledRequest(), scope }, code);
+  const flow = flows.getStore();
+  return flows.run({ client: flow?.client, handled: flow?.handled, scope }, code);
 }
 
 /** The scope in which this code runs. */

@@ -5,7 +5,7 @@ import type { Hold } from '../holds/hold.js';
 import type { CheckedOptions } from '../options/acquire-options.js';
 import type { Caller, Wait } from '../port/wait.js';
 import { follow, unfollow } from '../runtime/abort-relay.js';
-import { currentClient, type Leaving } from '../runtime/async-context.js';
+import { currentClient, type Leaving, requestFor } from '../runtime/async-context.js';
 import type { Linked } from '../runtime/linked-list.js';
 
 /** One call of an engine. With several keys it waits in several queues, one after the other. */
@@ -51,7 +51,7 @@ export class Call implements Linked<Call>, Caller {
     this.deadline = performance.now() + this.waitTime;
     const client = options.requestScope === 'deep' ? currentClient() : undefined;
     this.client = client?.awaitsAnswer ? client : undefined;
-    this.handled = options.requestScope === false ? undefined : options.handled;
+    this.handled = options.handler && requestFor(options.handler);
     this.onQueued = options.onQueued && AsyncResource.bind(options.onQueued, 'FairLock.onQueued');
   }
 

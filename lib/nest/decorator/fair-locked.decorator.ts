@@ -76,7 +76,8 @@ export function FairLocked(
     const wrapped = locked.wrapper();
     keepIdentity(method as object, wrapped);
     (descriptor as PropertyDescriptor).value = wrapped;
-    if (options?.requestScope !== false)
+    // A call that does not wait needs no end of its wait.
+    if (options?.requestScope !== false && options?.waitTime !== 0)
       UseInterceptors(new HandlerScope(locked))(target, property, descriptor as PropertyDescriptor);
     LockedMethod.mark(target, property, locked);
     Inject(token)(target, locked.serviceProperty);

@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { EMPTY, isObservable, type Observable } from 'rxjs';
-import { type AcquireOptions, beginning, checkOptionsOf, SKIPS } from '../../core/options/acquire-options.js';
+import { type AcquireOptions, checkOptionsOf, HANDLER, SKIPS } from '../../core/options/acquire-options.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { LockConfigurationError, LockShuttingDownError, LockTimeoutError } from '../../core/errors/errors.js';
 import { shown } from '../../core/errors/text.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
-import { HandledRequest } from '../client/handler-scope.js';
+import { type HandledRequest, requestFor, runHandling } from '../../core/runtime/async-context.js';
 import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
 import { isPromiseIgnored, logIgnored } from './ignored-promise.js';
@@ -21,7 +21,7 @@ import {
 } from './locked-keys.js';
 import { lockIteration } from './locked-iteration.js';
 import { lockObservable } from './locked-observable.js';
-import { type OpenStream, openStream } from './locked-stream.js';
+import { type OpenStream, openStream, type StreamHold } from './locked-stream.js';
 import { isAsyncGeneratorFunction, methodKind, type MethodKind, nameOfKind } from './method-kind.js';
 import { warningOfNone } from './request-without-key.js';
 import { isAsyncIterable, nameOfResult, whyUnread } from './unread-result.js';
@@ -90,6 +90,7 @@ export class LockedMethod {
       ...acquireOptionsOf(lockOptions),
       ...(onTimeout === 'skip' && { [SKIPS]: true }),
       label: this.where,
+      [HANDLER]: this,
     });
     checkOptionsOf(where, this.acquireOptions);
   }
@@ -155,7 +156,7 @@ export class LockedMethod {
   }
 
   private async promise(self: unknown, args: unknown[]): Promise<unknown> {
-    const request = HandledRequest.for(this);
+    const request = requestFor(this);
     let begun = false;
     const section = (): unknown => {
       begun = true;
@@ -166,7 +167,7 @@ export class LockedMethod {
     try {
       const service = injected(self, this.serviceProperty) ?? (await this.missing(self));
       const keys = this.keysOf(self, args);
-      const result = await service.withLock(keys, section, beginning(this.acquireOptions, request));
+      const result = await service.withLock(keys, section, this.acquireOptions);
       return begun ? result : this.refuseMock();
     } catch (error) {
       // Once the method has begun, a timeout is that of another lock inside the method, and passes through.
@@ -196,7 +197,7 @@ export class LockedMethod {
       const result = Reflect.apply(method, self, args);
       return isObservable(result) ? result : this.refuseResult(result, method);
     };
-    const request = HandledRequest.for(this);
+    const request = requestFor(this);
     return lockObservable(
       this.opener(self, args, request),
       () => {
@@ -215,7 +216,7 @@ export class LockedMethod {
       const result = Reflect.apply(method, self, args);
       return isAsyncIterable(result) ? result : this.refuseResult(result, method);
     };
-    const request = HandledRequest.for(this);
+    const request = requestFor(this);
     return lockIteration(
       this.opener(self, args, request),
       () => {
@@ -233,7 +234,9 @@ export class LockedMethod {
   private opener(self: unknown, args: unknown[], request: HandledRequest | undefined): OpenStream {
     return async (leaving) => {
       const service = injected(self, this.serviceProperty) ?? (await this.missing(self));
-      return openStream(service, this.keysOf(self, args), beginning(this.acquireOptions, request), leaving);
+      const open = (): Promise<StreamHold> =>
+        openStream(service, this.keysOf(self, args), this.acquireOptions, leaving);
+      return request ? runHandling(request, open) : open(); // a stream may be subscribed to by another flow
     };
   }
 

@@ -11,20 +11,21 @@ import {
 import { defer, type Observable } from 'rxjs';
 import {
   type CallOptions,
-  beginning,
   checkOptionsOf,
   COMMON_OPTIONS,
+  HANDLER,
   type OptionOfService,
 } from '../../core/options/acquire-options.js';
 import { refuseValue, requireOptions } from '../../core/options/refusals.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { type Sharing } from '../../core/options/sharing.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
+import { runHandling } from '../../core/runtime/async-context.js';
 import { printable } from '../../core/errors/text.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { responseOf } from '../client/client-of.js';
 import { isCutOff, onClosed } from '../client/closed-response.js';
-import { HandledRequest } from '../client/handler-scope.js';
+import { RequestOfHandler } from '../client/handler-scope.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
 import { HandlerRun } from './handler-run.js';
 import { refuseUndefined } from '../decorator/decorated-place.js';
@@ -119,7 +120,7 @@ export abstract class FairLockInterceptor implements NestInterceptor {
           return lockObservable(
             async (leaving) => {
               const place = placeOf(context);
-              const terms = { group: groupOf(key, place), ...acquireOptions, label: place };
+              const terms = { group: groupOf(key, place), ...acquireOptions, label: place, [HANDLER]: this };
               const response = until === 'response' ? requireResponse(context) : undefined;
               if (response) terms.maxHold ??= Math.min(locks.maxHold, MAX_HOLD_OF_RESPONSE);
               const keys = warningOfNone(
@@ -128,11 +129,8 @@ export abstract class FairLockInterceptor implements NestInterceptor {
                 () => keysOf(sourceIn(context)),
                 () => fieldsOf(key, context),
               );
-              const hold = await openStream(
-                locks,
-                keys,
-                beginning(terms, new HandledRequest(context)),
-                leaving,
+              const hold = await runHandling(new RequestOfHandler(context, this), () =>
+                openStream(locks, keys, terms, leaving),
               );
               return run.holding(hold, response && closed(response, hold.lock.signal));
             },
