@@ -76,9 +76,9 @@ describe('the watchdog', () => {
     }
   });
 
-  test('counts a lease from the sending of the command that was answered (M1)', async () => {
+  test('counts a lease from the sending of the command that was answered', async () => {
     const delay = 300;
-    // A tenth of the lease that is given (R12).
+    // A tenth of the lease that is given.
     const margin = lease / 10;
     const client = await clients.start(proxy.url);
     await (await client.service.acquire('since')).release();

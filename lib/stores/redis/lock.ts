@@ -603,9 +603,9 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     if (first) void this.done({ id: first.id, about: first.about, others: others.map(({ name }) => name) });
   }
 
-  /** Those that the heartbeat under way named and that the replicas have not confirmed yet. */
+  /** Those whose grants the replicas have not confirmed yet. */
   get unconfirmed(): readonly Request[] {
-    const heads = (this.named?.held ?? []).map(({ head }) => head);
+    const heads = [...this.holds.values()].map(({ head }) => head);
     return heads.filter(({ state }) => state.is === 'confirming');
   }
 

@@ -10,6 +10,7 @@ import { Lock, type LockClient } from './lock.js';
 import { encodeName } from './names.js';
 import type { Replicas, Replicated } from './replicas.js';
 import { readMessage, type Reply } from './reply.js';
+import type { Request } from './request.js';
 import { termsOf } from './terms.js';
 
 /** After a heartbeat that Redis will go on to refuse, the next follows in this many ms. */
@@ -166,11 +167,11 @@ export class RedisLocks implements LockClient {
 
   /** A hold counts only when the replicas have it. Never rejects. */
   private async beatReplicated(lock: Lock, beat: Beat, replicas: Replicas): Promise<void> {
-    const { unconfirmed } = lock;
+    const named = lock.unconfirmed;
     // A grant is repeated until it is confirmed or its time is up; a renewal is followed by the next one anyway.
-    const deadline = performance.now() + (unconfirmed.length > 0 ? replicas.grantTimeout : 0);
+    const deadline = performance.now() + (named.length > 0 ? replicas.grantTimeout : 0);
     let answered = false;
-    const refuse = (outcome: Replicated | undefined): void => {
+    const refuse = (unconfirmed: readonly Request[], outcome?: Replicated): void => {
       for (const request of unconfirmed) {
         if (request.state.is === 'confirming') lock.refuse(request, replicas.failureOf(request.key, outcome));
       }
@@ -186,10 +187,11 @@ export class RedisLocks implements LockClient {
         },
       );
       if (outcome.enough) return lock.renewed(outcome.answer);
-      refuse(outcome);
+      // Also those that this command has granted: the replicas do not have that either.
+      refuse(lock.unconfirmed, outcome);
       lock.beatFailed(LASTING);
     } catch (error) {
-      refuse(undefined);
+      refuse(named);
       lock.beatFailed(pauseAfter(toCommandFailure(error)));
     }
   }

@@ -157,7 +157,7 @@ export class RedissonLock {
     }
     const lease = new Lease(this.key, sentAt, left - safetyMargin(leaseTime));
     if (lease.remaining() === 0) {
-      // The reply took longer than the lease: the grant is not entered (M1) but given back, and the request asks again.
+      // The reply took longer than the lease: the grant is not entered but given back, and the request asks again.
       request.missed += 1;
       const fixed = call.leaseTime !== undefined;
       if (fixed && request.missed === MOST_MISSED) this.refuse(request, leaseTooShort(this.key, leaseTime));
@@ -232,7 +232,7 @@ export class RedissonLock {
   }
 
   /**
-   * A copy of its acquire may take the lock, or a place, after the request has ended (R13). The request leaves again after pauses that double,
+   * A copy of its acquire may take the lock, or a place, after the request has ended. The request leaves again after pauses that double,
    * until a lease has passed: so what a late copy takes stays for as long as the copy was late, at most.
    */
   private leaveAgain(request: RedissonRequest, pause: number): void {

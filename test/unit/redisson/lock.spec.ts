@@ -18,7 +18,7 @@ describe('a lock of the redisson store', () => {
   }
 
   describe('asking', () => {
-    test('what happens while a request asks makes it ask once more (R9)', async () => {
+    test('what happens while a request asks makes it ask once more', async () => {
       await lock.waiter('a');
       for (let i = 0; i < 3; i += 1) lock.lock.woken('a');
       expect(lock.commands).toEqual(['acquire a']);
@@ -93,7 +93,7 @@ describe('a lock of the redisson store', () => {
   });
 
   describe('what comes after a request has ended', () => {
-    test('a grant under way is not entered, but given back (R10)', async () => {
+    test('a grant under way is not entered, but given back', async () => {
       const wait = lock.request('a');
       wait.abort();
       expect(lock.commands).toEqual(['acquire a', 'leave a']);
@@ -102,7 +102,7 @@ describe('a lock of the redisson store', () => {
       expect(lock.commands).toEqual(['leave a', 'leave a']);
     });
 
-    test('a late copy of its acquire may take the lock: it leaves again after pauses that double, until a lease has passed (R13)', async () => {
+    test('a late copy of its acquire may take the lock: it leaves again after pauses that double, until a lease has passed', async () => {
       const wait = lock.request('a');
       await lock.reply({ status: 'granted', left: LEASE, waiting: 0, grantedAt: 0, repeated: true });
       await lock.pass(500);
@@ -122,7 +122,7 @@ describe('a lock of the redisson store', () => {
   });
 
   describe('the grant', () => {
-    test('a lease counts from the sending of its command, less a margin (M1), and so does a renewal', async () => {
+    test('a lease counts from the sending of its command, less a margin, and so does a renewal', async () => {
       const wait = lock.request('a');
       await lock.pass(1_000);
       await lock.granted();
@@ -151,7 +151,7 @@ describe('a lock of the redisson store', () => {
       expect(lease.state).toBe('lost');
     });
 
-    test('a lease that runs out by the local clocks is lost (R12), the first in line looks, and the end of the section gives back', async () => {
+    test('a lease that runs out by the local clocks is lost, the first in line looks, and the end of the section gives back', async () => {
       const grant = await holder('a', 5_000);
       await lock.waiter('b');
       await lock.pass(3_010); // a look, as every three seconds
@@ -166,7 +166,7 @@ describe('a lock of the redisson store', () => {
       expect(lock.commands).toContain('release a');
     });
 
-    test('a grant whose reply took longer than its lease is given back, and the request asks anew (M1)', async () => {
+    test('a grant whose reply took longer than its lease is given back, and the request asks anew', async () => {
       const wait = lock.request('a');
       await lock.pass(LEASE);
       await lock.granted();

@@ -87,8 +87,11 @@ local function refusal(lock, client, waiting, name, terms, most)
   elseif waiting < tonumber(most) then
     return nil, waiting
   end
-  askWhoListens(lock)
-  sweep(lock)
+  if not lock.isSwept then
+    lock.isSwept = true
+    askWhoListens(lock)
+    sweep(lock)
+  end
   pass(lock, client)
   waiting = redis.call('ZCARD', lock.queue)
   return waiting >= tonumber(most) and not isNext(lock, waiting, terms) and 'full ' .. waiting or nil, waiting

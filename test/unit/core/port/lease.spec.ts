@@ -31,7 +31,7 @@ describe('elapsed time', () => {
   });
 });
 
-describe('R12: the margin', () => {
+describe('the margin of a lease', () => {
   it.each([
     [30_000, 3_000],
     [2_000, 200],

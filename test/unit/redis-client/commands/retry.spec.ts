@@ -30,7 +30,7 @@ describe('a command that is repeated', () => {
     return retry.until(command, performance.now() + 60_000);
   }
 
-  test('R13: has an unknown outcome if one copy of it has, whatever became of the last', async () => {
+  test('has an unknown outcome if one copy of it has, whatever became of the last', async () => {
     await expect(failing(failure('unknown', 'time'), failure('none', 'operator'))).rejects.toMatchObject({
       effect: 'unknown',
       retriable: false,

@@ -55,7 +55,7 @@ local function lateness(wait, deadline)
   return deadline and math.max(0, now + wait - deadline) or 0
 end
 
--- Wakes only the head of the queue, which then asks (R4: a message that cannot be sent must not end the script).
+-- Wakes only the head of the queue, which then asks (a message that cannot be sent must not end the script).
 local function wake(head)
   if head then
     for command in string.gmatch(ARGV[4], '%a+') do
