@@ -6,7 +6,7 @@ import { Lab, USUAL_TIMES, type LabTimes, type WorkerOptions } from '../support/
 import type { Report } from '../support/history/report.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
-import { startRedisServer, type RedisServer } from '../support/redis.js';
+import { clientChannels, startRedisServer, type RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, pause } from '../support/waiting.js';
 
@@ -82,8 +82,7 @@ export class Scene {
   /** Resolves when so many clients are subscribed. */
   async subscribed(many: number): Promise<void> {
     const pattern = `${this.lab.prefix}:client:*`;
-    const count = async (): Promise<boolean> =>
-      ((await this.admin.pubsub('CHANNELS', pattern)) as string[]).length === many;
+    const count = async (): Promise<boolean> => (await clientChannels(this.admin, pattern)).length === many;
     await eventually(count, TIME_LIMIT, `${many} subscribed clients`);
   }
 

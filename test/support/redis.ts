@@ -52,3 +52,9 @@ export async function stopAll(servers: readonly RedisServer[]): Promise<void> {
   await Promise.all(servers.map((server) => server.kill('SIGCONT')));
   await Promise.all(servers.map((server) => server.stop()));
 }
+
+/** The channels that have a listener and belong to one client each, not to all of a database (which `query` asks by). */
+export async function clientChannels(admin: Redis, pattern: string): Promise<string[]> {
+  const channels = (await admin.pubsub('CHANNELS', pattern)) as string[];
+  return channels.filter((channel) => !/:client:db\d+$/.test(channel));
+}

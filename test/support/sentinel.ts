@@ -1,5 +1,5 @@
 import { type Redis } from 'ioredis';
-import { adminOf, revive, startRedisServer, stopAll, type RedisServer } from './redis.js';
+import { adminOf, clientChannels, revive, startRedisServer, stopAll, type RedisServer } from './redis.js';
 import { eventually } from './waiting.js';
 
 const HOST = '127.0.0.1';
@@ -102,7 +102,7 @@ export class SentinelSetup {
       const { admin } = await this.primary();
       const [seconds, micros] = (await admin.time()) as [number, number];
       since ??= Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
-      const channels = (await admin.pubsub('CHANNELS', `${prefix}:client:*`)) as string[];
+      const channels = await clientChannels(admin, `${prefix}:client:*`);
       if (channels.length !== listening) return false;
       if (!line) return true;
       const lock = `${prefix}:{${line.key}}`;

@@ -1,3 +1,4 @@
+import { clientChannels } from '../support/redis.js';
 import { NS_PER_MS, stamp } from '../support/history/events.js';
 import { Lab } from '../support/history/lab.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
@@ -314,6 +315,6 @@ describe('a Cluster in trouble', () => {
 
   /** The channels of this lab's clients that have a listener on this node. */
   async function subscriptions({ admin }: Node): Promise<string[]> {
-    return (await admin.pubsub('CHANNELS', `${lab.prefix}:client:*`)) as string[];
+    return clientChannels(admin, `${lab.prefix}:client:*`);
   }
 });

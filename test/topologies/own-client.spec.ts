@@ -6,7 +6,7 @@ import { ask, inLine } from '../integration/redisson-scene.js';
 import { RedisCluster } from '../support/cluster.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { startStore } from '../support/redisson.js';
-import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { clientChannels, startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
 import { SentinelSetup } from '../support/sentinel.js';
 import { eventually, pause, SOON } from '../support/waiting.js';
 import { documentedAcl } from './documented-acl.js';
@@ -170,8 +170,7 @@ describe("the user's own client of sentinels", () => {
     const former = await setup.primary();
     await setup.failover();
     const now = await setup.promoted(former);
-    const there = async (): Promise<boolean> =>
-      ((await now.admin.pubsub('CHANNELS', '*:client:*')) as string[]).length === 1;
+    const there = async (): Promise<boolean> => (await clientChannels(now.admin, '*:client:*')).length === 1;
     await eventually(there, 15_000, 'the subscription to follow');
     const lock = await client.service.acquire('k', {});
     await lock.release();

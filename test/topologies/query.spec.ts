@@ -2,7 +2,7 @@ import { Cluster, Redis } from 'ioredis';
 import type { LockOverview } from '../../lib/core/query/lock-overview.js';
 import { RedisCluster, type Node } from '../support/cluster.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
-import { uniquePrefix } from '../support/redis.js';
+import { clientChannels, uniquePrefix } from '../support/redis.js';
 import { eventually, SOON } from '../support/waiting.js';
 
 /** Many clients in one process, beside six servers: on a busy machine a command takes its time. */
@@ -115,7 +115,7 @@ describe('query on a Cluster', () => {
   });
 
   const listenersAt = async ({ admin }: Node): Promise<string[]> => {
-    const channels = (await admin.pubsub('CHANNELS', `${prefix}:client:*`)) as string[];
+    const channels = await clientChannels(admin, `${prefix}:client:*`);
     return channels.map((channel) => channel.slice(`${prefix}:client:`.length));
   };
 

@@ -148,7 +148,9 @@ export class Checker implements ClientListener {
     const isUnanswered =
       code === 'STORE_UNAVAILABLE' ||
       (isUnconfirmed && this.excuses.protections.confirmsInTime(record.client.index));
-    if (isUnanswered && this.plan.faults.length === 0)
+    // A wait that is shorter than a round trip, or than the time to connect, ends before Redis can answer.
+    const isHasty = record.ackedAt === undefined && record.planned.waitTime < this.excuses.commandTimeout;
+    if (isUnanswered && !isHasty && this.plan.faults.length === 0)
       this.findings.violate(
         'false-alarm',
         `${nameOf(record)} was refused (${String(error)}) although nothing was wrong`,
@@ -268,7 +270,7 @@ export class Checker implements ClientListener {
     const { token } = lock.given;
     const served = grants.flatMap((grant) => this.serve(lock, grant, after, token));
     if (lock.wasStopped) this.serveUntold(lock, after);
-    this.line.checkPlaces(lock, after, script === 'done' && !isForce ? named : '', isForce);
+    this.line.checkPlaces(lock, after, script === 'done' && !isForce ? endedBy(args) : new Set(), isForce);
     const waits =
       script !== 'done' && Array.isArray(reply) && reply.some((answer) => /^line/.test(String(answer)));
     if (caller && waits) lock.heard.set(caller, this.world.now);
@@ -455,4 +457,9 @@ function hasFewerHolds(after: LockData, before: LockData | undefined): boolean {
 /** No script may follow that would tell that nobody waits any more. */
 function forgetNeed(lock: LockState): void {
   if (lock.waiting.size === 0) lock.neededSince = undefined;
+}
+
+/** The ids of all requests that a `done` names. */
+function endedBy([id = '', , , , ...names]: readonly string[]): ReadonlySet<string> {
+  return new Set([id, ...names.map((name) => name.split(':', 2).join(':'))]);
 }

@@ -23,14 +23,14 @@ export class Line {
     private readonly findings: Findings,
   ) {}
 
-  /** The server has ended grants that their clients do not know, or dropped requests from the line. `leaves`: at the wish of its client. */
-  checkPlaces(lock: LockState, after: LockData, leaves: string, isForce: boolean): void {
+  /** The server has ended grants that their clients do not know, or dropped requests from the line. `leaves`: at the wish of their clients. */
+  checkPlaces(lock: LockState, after: LockData, leaves: ReadonlySet<string>, isForce: boolean): void {
     const { now } = this.world;
     const inLine = new Set(after.queue);
     const held = new Set(after.holdings.map(({ id }) => id));
     for (const record of lock.waiting) {
       const id = this.idOf(record);
-      record.hasLeft ||= id === leaves;
+      record.hasLeft ||= id !== undefined && leaves.has(id);
       if (id === undefined || record.hasLeft) continue;
       const { served } = record;
       if (inLine.has(id)) {

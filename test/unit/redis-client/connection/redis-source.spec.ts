@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { describe, expect, jest, test } from '@jest/globals';
 import { createServer, Socket, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
@@ -71,6 +72,7 @@ describe('a function as the option redis', () => {
       while (received.length === 0) await new Promise(setImmediate);
       client.disconnect(true);
       await expect(waited).rejects.toThrow(/max retries/);
+      if (client.status !== 'ready') await once(client, 'ready');
       await client.ping();
       expect(received).toEqual(['WAIT on 1']);
       expect(connections).toBe(2);
