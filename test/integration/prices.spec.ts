@@ -172,7 +172,7 @@ const ROWS: readonly Row[] = [
         const costs: Cost[] = [];
         for (let i = 0; i < 5; i++) costs.push(await meter.cost(1, rejected));
         // One in 250 ms asks which of the clients listen.
-        return costs.reduce((least, cost) => (cost.price < least.price ? cost : least));
+        return cheapest(costs);
       }),
   },
   {
@@ -239,14 +239,19 @@ const ROWS: readonly Row[] = [
     sizes: [32, 128, 512],
     cost: async (n) => {
       const held = await share(n, () => ({ mode: 'read' }));
-      const { ended } = await queue([other], 16, { waitTime: 1_000 });
-      const cost = await meter.cost(16, () => {
-        // All timers are due in one turn of the event loop, however busy this machine is.
-        block(1_000);
-        return left(() => ended, 0);
-      });
+      const costs: Cost[] = [];
+      for (let i = 0; i < 3; i++) {
+        const { ended } = await queue([other], 16, { waitTime: 1_000 });
+        costs.push(
+          await meter.cost(16, () => {
+            // All timers are due in one turn of the event loop, however busy this machine is; at times in two.
+            block(1_000);
+            return left(() => ended, 0);
+          }),
+        );
+      }
       await release(held);
-      return cost;
+      return cheapest(costs);
     },
   },
   ...Object.entries(SHARES).flatMap(([kind, optionsOf]): Row[] => [
@@ -436,3 +441,7 @@ describe('calls of one process that wait for one lock', () => {
     return await meter.record(() => Promise.all([holder.release(), ended]));
   }
 });
+
+function cheapest(costs: readonly Cost[]): Cost {
+  return costs.reduce((least, cost) => (cost.price < least.price ? cost : least));
+}

@@ -27,9 +27,9 @@ if STRICT then
     elseif type(known) == 'table' then
       return math.huge, known
     end
-    local since, longest = redis.call('HGET', marker, 'since'), redis.call('HGET', marker, 'lease')
+    local since, longest = tonumber(redis.call('HGET', marker, 'since') or nil), redis.call('HGET', marker, 'lease')
     local lease = math.max(STRICT, tonumber(longest) or 0)
-    local isNew = known ~= id or not tonumber(since) or before ~= '' and before ~= redis.call('HGET', marker, 'before')
+    local isNew = known ~= id or not since or before ~= '' and before ~= redis.call('HGET', marker, 'before')
     if isNew then
       -- The server has just become primary (again), or has lost its data: it may not know every holder.
       since = now
