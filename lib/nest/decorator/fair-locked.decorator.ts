@@ -76,7 +76,7 @@ export function FairLocked(
     const wrapped = locked.wrapper();
     keepIdentity(method as object, wrapped);
     (descriptor as PropertyDescriptor).value = wrapped;
-    // A call that does not wait needs no end of its wait.
+    // With a waitTime of 0 there is no wait to end.
     if (options?.requestScope !== false && options?.waitTime !== 0)
       UseInterceptors(new HandlerScope(locked))(target, property, descriptor as PropertyDescriptor);
     LockedMethod.mark(target, property, locked);
