@@ -16,7 +16,6 @@ import {
 } from './overview.js';
 import type { PeerAnswers } from '../port/peers.js';
 import { readReport, readRequest, type ReportRequest } from './report-text.js';
-import { reportedKey } from '../errors/text.js';
 
 /** How long `query` waits for the responses of other processes, ms. */
 const QUERY_TIMEOUT = 500;

@@ -7,8 +7,6 @@ import { toCommandFailure } from '../redis-client/server/server-failure.js';
 /** The most locks that one command is for, and the most words: few enough to block Redis for a fraction of a millisecond only. */
 const MOST_LOCKS = 32;
 const MOST_WORDS = 400;
-/** The fewest that are worth a separate command. */
-const FEWEST_LOCKS = 4;
 
 type Word = string | number;
 
