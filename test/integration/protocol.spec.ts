@@ -54,6 +54,14 @@ class Client {
     );
   }
 
+  /** Requests of several kinds, by one command. */
+  join(asks: readonly { readonly terms: string; readonly most: string }[]): Promise<Reply> {
+    return this.run(
+      'acquire',
+      asks.flatMap(({ terms, most }, i) => [`${this.id}:${i + 1}`, `${terms}:label`, most, '']),
+    );
+  }
+
   done(sequence: number, ...more: string[]): Promise<Reply> {
     return this.run('done', [`${this.id}:${sequence}`, ...more]);
   }
@@ -401,6 +409,17 @@ describe('the scripts of the native protocol', () => {
     const [hash, queue, clients] = await Promise.all(holder.keys.map((key) => redis.pttl(key)));
     expect(hash).toBeGreaterThan(99_000);
     for (const left of [queue, clients]) expect(left).toBeGreaterThanOrEqual(2 * TIMES.window - 1_000);
+  });
+
+  test('rule 10: a queue that empties while several requests join it has a time to live', async () => {
+    const [one] = await three();
+    const { answers } = await one.join([
+      { terms: 'r', most: '0' },
+      { terms: 'r', most: '0' },
+      { terms: '', most: '5' },
+    ]);
+    expect(answers).toEqual(['granted', 'granted', expect.stringMatching(/^line /)]);
+    for (const key of one.keys) expect(await redis.pttl(key)).toBeGreaterThan(0);
   });
 
   test('rule 10: while a client waits, the list of the waiting clients lives, however long the queue does', async () => {

@@ -33,7 +33,8 @@ local function leave(lock, names)
     for _, name in ipairs(names) do
       lock.left[name] = true
     end
-    lock.gone = lock.gone + #names
+    -- If that was all, the next to enter makes a new queue, which needs a time to live.
+    lock.gone, lock.entered = lock.gone + #names, false
   end
 end
 
