@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
 import type { Grant, LockStore } from '../../lib/core/port/lock-store.js';
-import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { redisUrl, startRedisServer, uniquePrefix } from '../support/redis.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { deferred, eventually, SOON } from '../support/waiting.js';
 import { ask } from '../support/ask.js';
@@ -14,13 +14,13 @@ const PROMPT = 1_000;
 
 const prefix = uniquePrefix();
 const usual = { commandTimeout: 3_000, onWarning: () => undefined };
-const STORES: [string, () => LockStore][] = [
+const STORES: [string, (url?: string) => LockStore][] = [
   [
     'redis',
-    () =>
+    (url = redisUrl()) =>
       new RedisLockStore({
         ...usual,
-        redis: redisUrl(),
+        redis: url,
         keyPrefix: prefix,
         lease: 30_000,
         livenessWindow: 10_000,
@@ -85,8 +85,8 @@ describe.each(STORES)(
 
 describe('on the store redis', () => {
   const started: LockStore[] = [];
-  const start = async (): Promise<LockStore> => {
-    const store = STORES[0]![1]();
+  const start = async (url?: string): Promise<LockStore> => {
+    const store = STORES[0]![1](url);
     started.push(store);
     await store.start();
     return store;
@@ -95,7 +95,16 @@ describe('on the store redis', () => {
 
   test('only the client of the head is told when that is, and it alone asks then', async () => {
     const key = `${prefix}:calm`;
-    const stores = await Promise.all(Array.from({ length: 8 }, start));
+    // What other tests send must not come between MONITOR and its reply, which ioredis would take for it.
+    const server = await startRedisServer();
+    const redis = new Redis(server.url);
+    const monitor = await redis.monitor();
+    const seen: string[] = [];
+    monitor.on('monitor', (_time: string, [command = '', ...args]: string[]) => {
+      if (command === 'ping' || (/evalsha|publish/i.test(command) && args.some((arg) => arg.includes(key))))
+        seen.push(/^ask|^granted/.exec(args[1] ?? '')?.[0] ?? command.toLowerCase());
+    });
+    const stores = await Promise.all(Array.from({ length: 8 }, () => start(server.url)));
     const [first, ...others] = stores as [LockStore, ...LockStore[]];
     const holder = await ask(first, { ...request(key), alone: true });
     const waiting: Promise<Grant>[] = [];
@@ -105,13 +114,9 @@ describe('on the store redis', () => {
       await queued.promise;
     };
     for (const store of others.slice(0, 3)) await join(store);
-    const redis = new Redis(redisUrl());
-    const monitor = await redis.monitor();
-    const seen: string[] = [];
-    monitor.on('monitor', (_time: string, [command = '', ...args]: string[]) => {
-      if (command === 'ping' || (/evalsha|publish/i.test(command) && args.some((arg) => arg.includes(key))))
-        seen.push(/^ask|^granted/.exec(args[1] ?? '')?.[0] ?? command.toLowerCase());
-    });
+    await redis.ping('those that wait have been seen');
+    await eventually(() => seen.includes('ping'), SOON, 'the monitor');
+    seen.length = 0;
     await holder.release(KEEP);
     await eventually(() => seen.length === 2, SOON, 'the message');
     expect(seen.splice(0)).toEqual(['evalsha', 'ask']);
@@ -127,6 +132,8 @@ describe('on the store redis', () => {
     redis.disconnect();
     await grant.release();
     for (const wait of waiting.slice(1)) await (await wait).release();
+    await Promise.all(started.splice(0).map((store) => store.close()));
+    await server.stop();
   });
 
   test('the head of the line learns when a kept permit is free again, and so does each that becomes the head', async () => {
