@@ -63,6 +63,8 @@ local function open(time, first, id)
     -- The caller was not in `clients`; this call has put it into the queue; how many entries, and which, it has taken out by `leave`; it has found clients of a lock
     -- of which nothing else is left.
     isNew = false, entered = false, gone = 0, left = {}, isStale = false,
+    -- Whether this call has seen to the time to live of the queue; false: of one that may have emptied since; nil: it has not.
+    isQueueKept = nil,
     -- This call has looked for clients that are gone, for a request that found the queue full.
     isSwept = false,
     -- A request has ended its place in the queue.

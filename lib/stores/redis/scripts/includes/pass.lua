@@ -34,7 +34,7 @@ local function leave(lock, names)
       lock.left[name] = true
     end
     -- If that was all, the next to enter makes a new queue, which needs a time to live.
-    lock.gone, lock.entered = lock.gone + #names, false
+    lock.gone, lock.isQueueKept = lock.gone + #names, false
   end
 end
 

@@ -22,15 +22,17 @@ local function enter(lock, client, name, ticket)
     lock.last = math.max(lock.micros, score and score + 1 or 0)
     place = number(lock.last)
   end
-  local isFirst = not lock.entered
-  if isFirst then
+  if not lock.entered then
+    lock.entered = true
     -- The clients come first: if something else is kept under that key, nothing has been written yet.
     markAlive(lock, client)
   end
   local isNew = redis.call('ZADD', lock.queue, ticket == '' and 'NX' or 'LT', place, name) == 1
-  if isFirst then
+  if lock.isQueueKept == nil then
     keepQueue(lock)
-    lock.entered = true
+  elseif not lock.isQueueKept then
+    redis.call('PEXPIRE', lock.queue, 3 * WINDOW)
   end
+  lock.isQueueKept = true
   return isNew and ticket == '' and place or nil
 end
