@@ -9,7 +9,7 @@ import type { Beat, Commands, Ending, RedisKeys, Times, Usual } from './commands
 import { refusal, type Why } from './refusals.js';
 import { readBlocker, type Ended, type Granted, type Reply } from './reply.js';
 import { RedisHold, Request, Turn, type RequestOwner, type Told, type TurnOwner } from './request.js';
-import type { Row } from './row.js';
+import { FIRST_BEAT, type Row } from './row.js';
 
 /** What the locks of one client need of it. */
 export interface LockClient {
@@ -60,8 +60,6 @@ const MOST_TOGETHER = 64;
 /** How many of those that wait, and how many holds, one heartbeat names, in turn. */
 const MOST_NAMED = 100;
 const MOST_HELD = 500;
-/** A hold that came by message and lasts for so long after it is renewed, ms; shorter ones cost no heartbeat (rules 4 and 9). */
-const FIRST_RENEWAL = 200;
 /** Before a request asks again whose grant the replicas' server does not know, ms. */
 const PAUSE = 100;
 /** The error of a request that timed out names what blocked it if Redis tells so within this time, ms. */
@@ -103,7 +101,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   private named: Named | undefined;
   /** Those that leave in this turn of the event loop. Written by `leave`; `sendLeaving` ends it. */
   private leaving: Leaving[] = [];
-  /** How many commands are not answered. Written where one is sent, and by `ended`. */
+  /** How many commands are not answered. Written where one is sent, and by `answer`. */
   private underWay = 0;
   /** Written by `close`, which waits for the last answer. */
   private onQuiet: (() => void) | undefined;
@@ -333,7 +331,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     }
     if (!hold.isConfirmed) {
       // The end of a fixed lease is known, unless it came by a message.
-      if (told.isMessage) hold.renewAt = now + Math.min(FIRST_RENEWAL, remaining / 3);
+      if (told.isMessage) hold.renewAt = now + Math.min(FIRST_BEAT, remaining / 3);
       else if (head.leaseTime === undefined)
         hold.renewAt = told.since.monotonic + Math.min(lease, told.left) / 3;
     }

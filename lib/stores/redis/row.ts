@@ -1,7 +1,10 @@
 /** For how long after the grant a client may hand a hold on, ms. */
 const ROW_TIME = 100;
-/** For how long after the grant Redis may not know who has the turn, ms. */
-const UNTOLD_TIME = 200;
+/**
+ * How long after its grant a hold is first named by a heartbeat, ms: that renews a lease that came by message (rule 4), and tells who has the
+ * turn. Shorter holds cost no heartbeat.
+ */
+export const FIRST_BEAT = 200;
 /** Within which Redis knows it, unless the process is blocked: with the time that the heartbeat takes, ms. */
 export const TOLD_WITHIN = 250;
 /** How many requests have their turns in a row at most. */
@@ -59,7 +62,7 @@ export class Row {
     if (this.isClosed || now > this.grantedAt + ROW_TIME) return undefined;
     for (let place = this.place + 1; place <= this.neighbours.length; place += 1) {
       if (!this.neighbours[place - 1]?.mayHaveTurn) continue;
-      this.tellAt = this.grantedAt + UNTOLD_TIME;
+      this.tellAt = this.grantedAt + FIRST_BEAT;
       return (this.place = place);
     }
     return undefined;
