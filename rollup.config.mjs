@@ -20,10 +20,19 @@ const commonJs = {
   },
 };
 
+/** The text of the board's page is packed once: the ESM half takes it from the other. */
+const onePage = {
+  name: 'one-page',
+  generateBundle() {
+    const fileName = 'board/page.generated.js';
+    this.emitFile({ type: 'asset', fileName, source: `export { page } from '../../cjs/${fileName}';\n` });
+  },
+};
+
 export default {
   input: Object.fromEntries(names.map((name) => [name, `lib/${name}.ts`])),
   output: [
-    { ...types, dir: 'dist/esm' },
+    { ...types, dir: 'dist/esm', plugins: [onePage] },
     { ...types, dir: 'dist/cjs', plugins: [commonJs] },
   ],
   plugins: [dts({ tsconfig: 'lib/tsconfig.build.json', compilerOptions: { removeComments: false } })],

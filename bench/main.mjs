@@ -2,7 +2,7 @@
  * npm run bench [-- --quick] [--only free-key,route] [--before older.tgz] [--write]
  *
  * --quick: one short round of each scenario. --before: a tarball of another version of this package, measured in the same rounds.
- * --write: also writes the tables into docs/performance.md.
+ * --write: also writes the tables into docs/performance.md and bench/results.md.
  */
 import { execFileSync } from 'node:child_process';
 import { cpus, totalmem } from 'node:os';
@@ -37,9 +37,9 @@ try {
     const table = tableOf(scenario.columns, await run(scenario));
     const { name, question, how } = scenario;
     console.log(`\n${question}\n${plain(table)}`);
-    if (options.write) writePart(name, `## ${question}\n\n${how}\n\n${markdown(table)}\n\n${setting}`);
+    if (options.write) writePart(name, `### ${question}\n\n${how}\n\n${markdown(table)}\n\n${setting}`);
   }
-  if (options.write) writePart('set-up', `## How each was set up\n\n${setUps()}`);
+  if (options.write) writePart('set-up', `### How each was set up\n\n${setUps()}`);
 } finally {
   await lab.close();
 }

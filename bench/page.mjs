@@ -1,14 +1,18 @@
-/** docs/performance.md: each part that the bench writes stands between two comments with its name. */
+/** Each part that the bench writes stands between two comments with its name, on one of these pages. */
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const PAGE = `${import.meta.dirname}/../docs/performance.md`;
+/** The first has what users decide by. */
+const PAGES = ['docs/performance.md', 'bench/results.md'];
 
 /** @param {string} name of a scenario, or `set-up` */
 export function writePart(name, text) {
   const [begin, end] = [`<!-- bench: ${name} -->`, `<!-- end of bench: ${name} -->`];
-  const page = readFileSync(PAGE, 'utf8');
-  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
-  if (from < 0 || to < from)
-    throw new Error(`docs/performance.md has no place for ${name}, between ${begin} and ${end}.`);
-  writeFileSync(PAGE, `${page.slice(0, from)}${begin}\n\n${text}\n\n${page.slice(to)}`);
+  for (const path of PAGES.map((page) => `${import.meta.dirname}/../${page}`)) {
+    const page = readFileSync(path, 'utf8');
+    const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+    if (from < 0 || to < from) continue;
+    writeFileSync(path, `${page.slice(0, from)}${begin}\n\n${text}\n\n${page.slice(to)}`);
+    return;
+  }
+  throw new Error(`Neither of ${PAGES.join(', ')} has a place for ${name}, between ${begin} and ${end}.`);
 }

@@ -29,7 +29,7 @@ export function tableOf(columns, measured) {
     });
     return [rounds === again ? 'noise' : label, ...cells];
   });
-  return [['', ...Object.values(columns)], ...rows];
+  return [['library', ...Object.values(columns)], ...rows];
 }
 
 const ratiosOf = (name, rounds, base) =>

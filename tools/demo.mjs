@@ -48,7 +48,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => ending.abort(new Error(`The demo was ended by ${signal}.`)));
 }
 
-print('Looking for a Redis: REDIS_URL, a container, a redis-server here, one to install …');
+print('Looking for a Redis: REDIS_URL, a redis-server here, a container, one to install …');
 const finding = findRedis();
 try {
   await Promise.race([show(), once(ending.signal, 'abort')]);

@@ -8,12 +8,13 @@
  *   --
  *   -- KEYS  [1] hash  [2] queue
  *   -- ARGV  [1] client
+ *   -- GIVEN  LEASE
  *   -- Returns …
  *   --- include: state
  *
  * `--- include: name`, at the start of a line, puts `scripts/includes/name.lua` there, once; includes may include. The text of an
  * include is generated once, as constants that the scripts join.
- * `KEYS  none` declares a script without keys.
+ * `KEYS  none` declares a script without keys. GIVEN names the constants that the store puts before the script.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -95,6 +96,23 @@ function checkKeys(file, lua) {
   }
 }
 
+/** What the code takes from the line that goes before it (`scriptsOf`) must stand in the GIVEN section of the header, and nothing else. */
+function checkGiven(file, lua) {
+  const code = lua.replace(/'[^'\n]*'|"[^"\n]*"/g, "''");
+  const own = new Set(
+    Array.from(code.matchAll(/\blocal ([A-Z][A-Z_, ]*)/g), (match) => match[1].split(/[, ]+/)).flat(),
+  );
+  const used = new Set(Array.from(code.matchAll(/\b[A-Z][A-Z_]+\b/g), ([name]) => name));
+  const given = [...used].filter((name) => !own.has(name) && name !== 'KEYS' && name !== 'ARGV').sort();
+  const line = /^-- GIVEN (.*)$/m.exec(readFileSync(file, 'utf8'))?.[1] ?? '';
+  const declared = (line.match(/[A-Z_]+/g) ?? []).sort();
+  if (given.join() !== declared.join()) {
+    throw new Error(
+      `${show(file)} uses ${given.join(', ') || 'nothing'} from outside, but its header says: GIVEN ${declared.join(', ')}.`,
+    );
+  }
+}
+
 function highest(matches) {
   return Math.max(0, ...Array.from(matches, (match) => Number(match[1])));
 }
@@ -116,7 +134,9 @@ function constants(files) {
 function embed(file) {
   const pieces = assemble(file);
   const name = camelCase(nameOf(file));
-  checkKeys(file, pieces.map(({ text }) => text).join('\n'));
+  const lua = pieces.map(({ text }) => text).join('\n');
+  checkKeys(file, lua);
+  checkGiven(file, lua);
   const parts = pieces.map((piece) => (piece.file === file ? literal(piece.text) : constantOf(piece)));
   return `export const ${name} = ['${name}', ${parts.join(', ')}] as const;`;
 }

@@ -18,14 +18,17 @@ export function presentBinary(name) {
   return firstOnPath([name]);
 }
 
-/** The path of redis-server or valkey-server: that of REDIS_SERVER, or else one of the PATH; installs it when there is none and the user is root. */
-export async function redisServerBinary() {
+/** The path of redis-server or valkey-server: that of REDIS_SERVER, or else one of the PATH; undefined if there is none. */
+export function presentServer() {
   const chosen = process.env.REDIS_SERVER;
-  if (chosen) {
-    if (isExecutable(chosen)) return chosen;
-    throw new Error(`REDIS_SERVER is set, but ${chosen} is no program that can be run.`);
-  }
-  const present = firstOnPath(SERVERS);
+  if (!chosen) return firstOnPath(SERVERS);
+  if (isExecutable(chosen)) return chosen;
+  throw new Error(`REDIS_SERVER is set, but ${chosen} is no program that can be run.`);
+}
+
+/** The same; installs it when there is none and the user is root. */
+export async function redisServerBinary() {
+  const present = presentServer();
   if (present !== undefined) return present;
 
   const mayInstall = process.getuid?.() === 0 && presentBinary('apt-get') !== undefined;
@@ -37,7 +40,7 @@ export async function redisServerBinary() {
     'No redis-server found: there is no redis-server or valkey-server on the PATH, and ' +
       (mayInstall
         ? `apt-get could not install one (${failure ?? 'it brought no server program'}).`
-        : 'it can only be installed from here by root with apt-get. Please install Redis 6.2 or newer.'),
+        : 'it can only be installed from here by root with apt-get. On Linux, a container engine that runs will do, too. Please install Redis 6.2 or newer.'),
   );
 }
 

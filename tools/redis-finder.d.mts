@@ -1,5 +1,3 @@
-import { type ChildProcess } from 'node:child_process';
-
 export interface FoundRedis {
   url: string;
   /** Where it came from, for people. */
@@ -14,7 +12,7 @@ export interface RedisServerOptions {
   config?: Record<string, string | number | string[]>;
   /** Default: a free one. */
   port?: number;
-  /** The program; default: `redisServerBinary()`. */
+  /** The program; default: the one that is here, else a container. */
   binary?: string;
 }
 
@@ -23,8 +21,8 @@ export interface RedisServer {
   readonly port: number;
   /** The server's own folder: redis.conf, redis.log and what it persists. Removed by `stop()`. */
   readonly dir: string;
-  /** The running process; another one after `restart()`. */
-  readonly process: ChildProcess;
+  /** False once it was killed, or ended by itself. */
+  readonly running: boolean;
   /** Default SIGKILL. Resolves when the process has gone; at once for SIGSTOP and SIGCONT. */
   kill(signal?: NodeJS.Signals): Promise<void>;
   /** Kills what still runs and starts again: same port, folder and configuration. */
@@ -35,7 +33,7 @@ export interface RedisServer {
   command(name: string, ...args: string[]): Promise<unknown>;
 }
 
-/** The first that is there of: REDIS_URL, a container, redis-server, redis-server after installing it. */
+/** The first that is there of: REDIS_URL, redis-server, a container, redis-server after installing it. */
 export function findRedis(): Promise<FoundRedis>;
 
 /** The path of this server program; undefined where it is not on the PATH. Installs nothing. */

@@ -1,6 +1,6 @@
 /**
- * A Redis for the tests and the demo, which no package finds in all of these places: REDIS_URL, else the program that REDIS_SERVER names, else a container, else a
- * redis-server of this machine, installed if need be and allowed.
+ * A Redis for the tests and the demo, which no package finds in all of these places: REDIS_URL, else the program that REDIS_SERVER names, else a redis-server of
+ * this machine, else a container, else a redis-server that is installed, if allowed.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -10,10 +10,9 @@ export { presentBinary, redisServerBinary } from './redis-binary.mjs';
 export { freePort, startRedisServer } from './redis-server.mjs';
 
 const PING_TIMEOUT = 2_000;
-const IMAGE = 'redis:7.2-alpine';
 
 export async function findRedis() {
-  return (await fromEnvironment()) ?? (await fromContainer()) ?? (await fromThisMachine());
+  return (await fromEnvironment()) ?? (await aServerOfOnesOwn());
 }
 
 async function fromEnvironment() {
@@ -27,33 +26,12 @@ async function fromEnvironment() {
   return { url, source: 'REDIS_URL', stop: async () => {} };
 }
 
-async function fromContainer() {
-  if (process.env.REDIS_SERVER) return undefined;
-  const { getContainerRuntimeClient } = await import('testcontainers');
-  try {
-    await getContainerRuntimeClient();
-  } catch {
-    return undefined; // no container runtime answers
-  }
-  const { RedisContainer } = await import('@testcontainers/redis');
-  try {
-    const container = await new RedisContainer(IMAGE).start();
-    return { url: container.getConnectionUrl(), source: `container ${IMAGE}`, stop: () => container.stop() };
-  } catch (error) {
-    console.warn(
-      `A container runtime answers, but ${IMAGE} does not start there (${error.message}); looking further.`,
-    );
-    return undefined;
-  }
-}
-
-async function fromThisMachine() {
+async function aServerOfOnesOwn() {
   try {
     const server = await startRedisServer();
-    return { url: server.url, source: server.binary, stop: () => server.stop() };
+    return { url: server.url, source: server.source, stop: () => server.stop() };
   } catch (error) {
-    const tried = 'REDIS_URL is not set, no container could be started';
-    throw new Error(`No Redis to be had: ${tried}. ${error.message}`, { cause: error });
+    throw new Error(`No Redis to be had: REDIS_URL is not set. ${error.message}`, { cause: error });
   }
 }
 

@@ -1,13 +1,13 @@
 /** A private redis-server: on loopback, on a free port, in a folder of its own, gone when its user is gone. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { redisServerBinary } from './redis-binary.mjs';
+import { programOf, redisProgram } from './redis-program.mjs';
 
 const HOST = '127.0.0.1';
 const START_TIMEOUT = 20_000; // a cold start on a busy two-core machine takes well under a second
@@ -26,10 +26,10 @@ const PORT_ATTEMPTS = 3;
  */
 const REAPER = 'while read -r word; do pid=$word; done; [ "$pid" = - ] || kill -9 "$pid"; rm -rf "$0"';
 
-export async function startRedisServer({ args = [], config = {}, port, binary: given } = {}) {
-  const binary = given ?? (await redisServerBinary());
+export async function startRedisServer({ args = [], config = {}, port, binary } = {}) {
+  const program = binary === undefined ? await redisProgram() : programOf(binary);
   for (let attempt = 1; ; attempt++) {
-    const server = new RedisServer(binary, port ?? (await freePort()), config, args);
+    const server = new RedisServer(program, port ?? (await freePort()), config, args);
     try {
       await server.start();
       return server;
@@ -42,9 +42,13 @@ export async function startRedisServer({ args = [], config = {}, port, binary: g
 
 class RedisServer {
   #reaper;
+  #program;
+  #process;
 
-  constructor(binary, port, config, args) {
-    this.binary = binary;
+  constructor(program, port, config, args) {
+    this.#program = program;
+    this.source = program.name;
+    this.running = false;
     this.port = port;
     this.url = `redis://${HOST}:${port}`;
     this.args = args;
@@ -55,14 +59,15 @@ class RedisServer {
   }
 
   async start() {
-    const log = openSync(join(this.dir, LOG), 'w');
-    this.process = spawn(this.binary, [join(this.dir, 'redis.conf'), ...this.args], {
-      stdio: ['ignore', log, log],
+    const log = join(this.dir, LOG);
+    rmSync(log, { force: true }); // the last run was ready, this one is not yet
+    this.#process = await this.#program.run([join(this.dir, 'redis.conf'), ...this.args], log);
+    this.running = true;
+    this.#reaper.stdin.write(`${this.#process.pid ?? '-'}\n`);
+    void this.#process.exited.then(() => {
+      this.running = false;
+      this.#reaper.stdin.write('-\n');
     });
-    closeSync(log);
-    this.exited = new Promise((resolve) => this.process.once('exit', resolve).once('error', resolve));
-    this.#reaper.stdin.write(`${this.process.pid ?? '-'}\n`);
-    void this.exited.then(() => this.#reaper.stdin.write('-\n'));
     await this.#ready();
   }
 
@@ -72,9 +77,9 @@ class RedisServer {
   }
 
   async kill(signal = 'SIGKILL') {
-    if (!this.#running()) return;
-    this.process.kill(signal);
-    if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await this.exited;
+    if (!this.running) return;
+    await this.#process.kill(signal);
+    if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await this.#process.exited;
   }
 
   async stop() {
@@ -95,17 +100,11 @@ class RedisServer {
     }
   }
 
-  #running() {
-    return (
-      this.process?.pid !== undefined && this.process.exitCode === null && this.process.signalCode === null
-    );
-  }
-
   /** By the server's own word: at its port another server might answer. */
   async #ready() {
     const deadline = Date.now() + START_TIMEOUT;
     while (!READY.test(this.#log())) {
-      if (!this.#running() || Date.now() > deadline) {
+      if (!this.running || Date.now() > deadline) {
         throw new Error(`redis-server did not start on port ${this.port}: ${this.#log().slice(-500).trim()}`);
       }
       await sleep(10);
@@ -113,7 +112,8 @@ class RedisServer {
   }
 
   #log() {
-    return readFileSync(join(this.dir, LOG), 'utf8');
+    const log = join(this.dir, LOG);
+    return existsSync(log) ? readFileSync(log, 'utf8') : '';
   }
 }
 

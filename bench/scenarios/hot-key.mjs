@@ -1,5 +1,10 @@
 const CALLERS = 20;
-const SECTIONS = [0, 1, 5];
+/** The first needs as many grants as possible, so its code must be compiled before it is measured. ms. */
+const SECTIONS = [
+  { hold: 0, warmUp: 2_000 },
+  { hold: 1, warmUp: 200 },
+  { hold: 5, warmUp: 200 },
+];
 
 /** @type {import('./index.mjs').Scenario} */
 export default {
@@ -31,10 +36,10 @@ export default {
 /** Grants a second for each section. */
 async function grants(lab, workers) {
   const found = [];
-  for (const hold of SECTIONS) {
+  for (const { hold, warmUp } of SECTIONS) {
     const share = (ms) =>
       Promise.all(workers.map((worker) => worker.ask('share', { key: 'hot', callers: CALLERS, hold, ms })));
-    await share(200);
+    await share(lab.quick ? 200 : warmUp);
     const ms = lab.quick ? 300 : 600;
     const served = await share(ms);
     found.push((1_000 * served.reduce((sum, { records }) => sum + records.length, 0)) / ms);

@@ -90,6 +90,7 @@ export default defineConfig({
           page('Protocol', '/internals/protocol'),
           page('What was tested', '/internals/tested'),
           page('Replicas and strict mode', '/internals/replication'),
+          page('The store redisson on the wire', '/internals/redisson'),
           page('Decisions', '/internals/decisions/'),
         ],
       },

@@ -1,9 +1,8 @@
 import { type OnModuleDestroy } from '@nestjs/common';
+import { type FairLockService } from '../core/engine/fair-lock-service.js';
 import { detached } from '../core/runtime/async-context.js';
 import { sentenceOf } from '../core/errors/errors.js';
 import { type LockOverview } from '../core/query/lock-overview.js';
-import { type LockSource } from './lock-source.js';
-import { eventOf } from './event.js';
 import { lineMessage } from './line-message.js';
 import { overviewMessage } from './overview-message.js';
 
@@ -13,6 +12,15 @@ const PAUSE = 1_000;
 const LONGEST_STREAM = 5 * 60_000;
 /** ms of history that a page gets when it opens. History exists only for times at which a page was open. */
 const HISTORY = 5 * 60_000;
+
+/** The part of the service that the board uses. */
+export type LockSource = Pick<FairLockService, 'query' | 'inspect' | 'forceRelease'>;
+
+/** What one look at the locks found. */
+interface Look {
+  readonly overview: LockOverview;
+  readonly event: Uint8Array;
+}
 
 /** One open page. */
 export interface BoardViewer {
@@ -27,18 +35,14 @@ export class BoardFeed implements OnModuleDestroy {
   private readonly viewers = new Set<BoardViewer>();
   private history: { at: number; waiting: number; longestWait: number }[] = [];
   /** What the last look found, for pages that are opened before the next one. */
-  private last: { readonly overview: LockOverview; readonly event: Uint8Array } | undefined;
+  private last: Look | undefined;
   private looking = false;
   /** Runs between two looks. */
   private timer: NodeJS.Timeout | undefined;
-  private closed = false;
+  /** The application is closing: a new stream would keep it from that. */
+  closed = false;
 
   constructor(readonly locks: LockSource) {}
-
-  /** False once the application is closing, because a new stream would keep it from closing. */
-  get open(): boolean {
-    return !this.closed;
-  }
 
   /** Keeps the viewer informed until the returned function is called. */
   watch(viewer: BoardViewer): () => void {
@@ -48,7 +52,8 @@ export class BoardFeed implements OnModuleDestroy {
     viewer.send(eventOf('history', history));
     // Runs outside the context of the request that opened the page, which would otherwise stay in memory as long as the page is open.
     const renewal = detached(() => {
-      if (this.last) this.showLast(viewer, this.last);
+      // The result of the last look, so that many pages that open together, as after a restart, do not cause further queries.
+      if (this.last) void this.show(this.last, [viewer]);
       if (!this.looking && !this.timer) void this.look();
       return setTimeout(() => this.renew(viewer), LONGEST_STREAM).unref();
     });
@@ -72,12 +77,6 @@ export class BoardFeed implements OnModuleDestroy {
     viewer.end();
   }
 
-  /** Shows the result of the last look, so that many pages that open together, as after a restart, do not cause further queries. */
-  private showLast(viewer: BoardViewer, { overview, event }: NonNullable<BoardFeed['last']>): void {
-    viewer.send(event);
-    if (viewer.key !== undefined) void this.sendLine(viewer.key, overview, [viewer]);
-  }
-
   private async look(): Promise<void> {
     this.looking = true;
     this.timer = undefined;
@@ -87,8 +86,7 @@ export class BoardFeed implements OnModuleDestroy {
       const event = eventOf('overview', message);
       this.remember(message.totals);
       this.last = { overview, event };
-      for (const viewer of this.viewers) viewer.send(event);
-      await this.sendLines(overview);
+      await this.show(this.last, [...this.viewers]);
     } catch (error) {
       this.last = undefined;
       const event = troubleOf(error);
@@ -109,30 +107,30 @@ export class BoardFeed implements OnModuleDestroy {
     this.history.push({ at, waiting, longestWait });
   }
 
-  private async sendLines(overview: LockOverview): Promise<void> {
-    const viewers = [...this.viewers];
+  /** Shows the result of a look, and to the pages of one lock its queue, which is read once for all of them. */
+  private async show({ overview, event }: Look, viewers: readonly BoardViewer[]): Promise<void> {
+    for (const viewer of viewers) viewer.send(event);
     const keys = new Set(viewers.flatMap(({ key }) => key ?? []));
-    await Promise.all(
-      [...keys].map((key) =>
-        this.sendLine(
-          key,
-          overview,
-          viewers.filter((viewer) => viewer.key === key),
-        ),
-      ),
-    );
+    const showLine = async (key: string): Promise<void> => {
+      const line = await this.lineOf(key, overview);
+      for (const viewer of viewers) if (viewer.key === key) viewer.send(line);
+    };
+    await Promise.all([...keys].map(showLine));
   }
 
-  /** Sends the queue of one lock. If it cannot be read, only the pages that show it get an error. */
-  private async sendLine(key: string, overview: LockOverview, to: readonly BoardViewer[]): Promise<void> {
-    let event: Uint8Array;
+  /** The queue of one lock. If it cannot be read, only the pages that show it get an error. */
+  private async lineOf(key: string, overview: LockOverview): Promise<Uint8Array> {
     try {
-      event = eventOf('line', lineMessage(await this.locks.inspect(key), overview));
+      return eventOf('line', lineMessage(await this.locks.inspect(key), overview));
     } catch (error) {
-      event = troubleOf(error);
+      return troubleOf(error);
     }
-    for (const viewer of to) viewer.send(event);
   }
+}
+
+/** A server-sent event, made once for all streams, so that streams of slow clients keep the same bytes in memory and not copies. */
+function eventOf(name: string, data: object): Uint8Array {
+  return Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
 function troubleOf(error: unknown): Uint8Array {

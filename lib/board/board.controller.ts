@@ -22,7 +22,7 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { type ForceReleaseOptions } from '../core/engine/force-release.js';
-import { LockConfigurationError } from '../core/errors/errors.js';
+import { LockConfigurationError, LockStoreUnavailableError } from '../core/errors/errors.js';
 import { DEFAULT_NAME } from '../nest/fair-lock.tokens.js';
 import { BoardFeed } from './board-feed.js';
 import { EventStream } from './event-stream.js';
@@ -72,7 +72,7 @@ export class FairLockBoardController {
 
   @Get('events')
   events(@Req() { method }: PlatformRequest, @Query('key') key: unknown, @Res() response: unknown): void {
-    if (!this.feed.open) throw new ServiceUnavailableException('The application is closing.');
+    if (this.feed.closed) throw new ServiceUnavailableException('The application is closing.');
     const stream = new EventStream(response, typeof key === 'string' ? key : undefined);
     // Both platforms call the handler of GET also for HEAD.
     if (method === 'HEAD') return stream.end();
@@ -117,7 +117,7 @@ export class FairLockBoardController {
           'a holder without a token.',
       );
     }
-    const released = await this.feed.locks.forceRelease(key, named).catch(asBadRequest);
+    const released = await this.feed.locks.forceRelease(key, named).catch(explained);
     if (!released)
       throw new ConflictException('The lock has already been released or passed on; nothing was changed.');
     this.send(response, 'application/json; charset=utf-8', JSON.stringify({ released }));
@@ -185,9 +185,14 @@ function namedBy(token: unknown, holder: unknown): ForceReleaseOptions | undefin
   return typeof holder === 'string' && token === undefined ? { holder } : undefined;
 }
 
-/** Responds with 400 for an invalid token, or for a token with a store without tokens, because the request is wrong and not the server. */
-function asBadRequest(error: unknown): never {
-  throw error instanceof LockConfigurationError ? new BadRequestException(error.details) : error;
+/**
+ * Responds with 400 for an invalid token, or for a token with a store without tokens, because the request is wrong and not the server. Where
+ * Redis did not serve it, the page says why: the response may be lost, and the outcome unknown.
+ */
+function explained(error: unknown): never {
+  if (error instanceof LockConfigurationError) throw new BadRequestException(error.details);
+  if (error instanceof LockStoreUnavailableError) throw new ServiceUnavailableException(error.reason);
+  throw error;
 }
 
 function escapeHtml(text: string): string {

@@ -1,6 +1,7 @@
 import { type CanActivate, type ModuleMetadata, type Type } from '@nestjs/common';
 import { LockConfigurationError } from '../core/errors/errors.js';
 import { withPage } from '../core/errors/pages.js';
+import { requireOptions } from '../core/options/refusals.js';
 
 /** The options of `FairLockBoardModule.forRoot`. */
 export interface FairLockBoardOptions {
@@ -21,17 +22,10 @@ export interface FairLockBoardOptions {
   imports?: ModuleMetadata['imports'];
 }
 
-const KNOWN: readonly string[] = ['path', 'guards', 'unguarded', 'readOnly', 'name', 'imports'];
-
 /** @throws LockConfigurationError for options that would leave the board unprotected, or do not exist */
 export function checkBoardOptions(options: FairLockBoardOptions): void {
-  for (const option of Object.keys(options)) {
-    if (!KNOWN.includes(option)) {
-      refuse(
-        `Unknown FairLockBoardModule option ${JSON.stringify(option)}. The options are: ${KNOWN.join(', ')}.`,
-      );
-    }
-  }
+  const known = ['path', 'guards', 'unguarded', 'readOnly', 'name', 'imports'] as const;
+  requireOptions(options, known, 'FairLockBoardModule');
   const { path, guards = [], unguarded, readOnly } = options;
   if (path !== undefined && typeof path !== 'string') {
     refuse("The option path of FairLockBoardModule must be a string such as 'admin/locks'.");

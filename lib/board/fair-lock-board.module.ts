@@ -2,8 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { LockConfigurationError } from '../core/errors/errors.js';
 import { DEFAULT_NAME, getFairLockToken } from '../nest/fair-lock.tokens.js';
 import { BOARD_SETTINGS, type BoardSettings, boardController } from './board.controller.js';
-import { BoardFeed } from './board-feed.js';
-import { type LockSource } from './lock-source.js';
+import { BoardFeed, type LockSource } from './board-feed.js';
 import { checkBoardOptions, type FairLockBoardOptions } from './board.options.js';
 
 /**

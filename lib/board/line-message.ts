@@ -1,8 +1,8 @@
 import { stateIn } from './overview-message.js';
-import { type ClientName, parseClientName } from '../core/port/client-name.js';
+import { holderCount, nameOf } from '../core/query/overview.js';
+import { parseClientName } from '../core/port/client-name.js';
 import { type LockOverview, type LockReport } from '../core/query/lock-overview.js';
 import { type LockHolder, type LockSnapshot } from '../core/port/lock-store.js';
-import { type ClientIdentity } from '../core/port/peers.js';
 
 /** How many waiters of a queue are drawn; further ones are only counted. */
 const MOST_WAITERS = 500;
@@ -26,7 +26,7 @@ export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
     waiters: snapshot.waiters
       .slice(0, MOST_WAITERS)
       .map(({ id, who, waitingFor, live, deadlineLeft, share }) => {
-        const reported = id === undefined ? undefined : reports.get(id);
+        const reported = reports.get(id);
         return {
           ...nameOf(who, reported),
           waitingFor: waitingFor ?? reported?.waitingFor,
@@ -40,29 +40,20 @@ export function lineMessage(snapshot: LockSnapshot, overview: LockOverview) {
   };
 }
 
-function sharedBy({ holders, used, limit }: LockSnapshot, stateOf: ReturnType<typeof stateIn>) {
+function sharedBy(snapshot: LockSnapshot, stateOf: ReturnType<typeof stateIn>) {
+  const { holders, used, limit } = snapshot;
   return {
     used,
     limit,
-    // Readers are counted beyond those that are named.
-    count: limit === undefined ? Math.max(used ?? 0, holders.length) : holders.length,
+    count: holderCount(snapshot),
     holders: holders.slice(0, MOST_HOLDERS).map(({ client = '', id, who, heldFor, share, live }) => ({
       ...parseClientName(who),
-      ...{
-        id,
-        heldFor,
-        share,
-        state: stateOf({ clientId: client, state: 'held', ...(live !== undefined && { live }) }),
-      },
+      id,
+      heldFor,
+      share,
+      state: stateOf({ clientId: client, live, state: 'held' }),
     })),
   };
-}
-
-/** As its process reports it: Redisson's format has no labels, and Redis keeps a part of a long one. */
-function nameOf(who: string, reported: (ClientIdentity & { label?: string }) | undefined): ClientName {
-  if (!reported) return parseClientName(who);
-  const { host, pid, label } = reported;
-  return { host, pid, ...(label !== undefined && { label }) };
 }
 
 function holderOf(
@@ -78,11 +69,7 @@ function holderOf(
     heldFor: heldFor ?? reported?.heldFor,
     // Infinity, in the memory store, becomes null.
     leaseLeft,
-    state: stateOf({
-      clientId: client,
-      state: reported?.state ?? 'held',
-      ...(live !== undefined && { live }),
-    }),
+    state: stateOf({ clientId: client, live, state: reported?.state ?? 'held' }),
     traceId: reported?.traceId,
   };
 }

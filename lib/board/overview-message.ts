@@ -1,3 +1,4 @@
+import { holderCount } from '../core/query/overview.js';
 import {
   type HolderReport,
   type LockOverview,
@@ -23,7 +24,7 @@ export function overviewMessage({ locks, processes, silent, problems }: LockOver
     locks: locks.slice(0, MOST_LOCKS).map((lock) => ({
       key: lock.key,
       holder: shownHolder(lock, stateOf),
-      others: countOf(lock) - 1,
+      others: holderCount(lock) - 1,
       keptFor: lock.keptFor,
       waiting: lock.queueLength,
       longestWait: longestWait(lock),
@@ -37,20 +38,15 @@ export function overviewMessage({ locks, processes, silent, problems }: LockOver
 }
 
 /** What the page shows of a hold: `gone`, `silent`, or the state that its process reports. */
-export function stateIn(mute: ReadonlySet<string>) {
-  return ({ clientId, live, state }: Pick<HolderReport, 'clientId' | 'live' | 'state'>) =>
-    live === false ? 'gone' : mute.has(clientId) ? 'silent' : state;
+export function stateIn(mute: ReadonlySet<string | undefined>) {
+  return (hold: Pick<HolderReport, 'clientId' | 'state'> & { live?: boolean | undefined }) =>
+    hold.live === false ? 'gone' : mute.has(hold.clientId) ? 'silent' : hold.state;
 }
 
 /** Of several holders, the first whose process is in trouble. */
 function shownHolder({ holders }: LockReport, stateOf: ReturnType<typeof stateIn>) {
   const shown = holders.find((holder) => stateOf(holder) !== 'held') ?? holders[0];
   return shown && { ...shown, state: stateOf(shown) };
-}
-
-/** How many hold the lock; readers are counted beyond those that are named. */
-function countOf({ holders, used = 0, limit }: LockReport): number {
-  return limit === undefined ? Math.max(used, holders.length) : holders.length;
 }
 
 function longestWait({ waiters }: { waiters: readonly { waitingFor: number }[] }): number {
@@ -68,7 +64,7 @@ function processRow({ holds, waits, ...process }: ProcessReport) {
 }
 
 /** The longest waits of all locks, with the lock that each is for. */
-function longestWaits(locks: readonly LockReport[], mute: ReadonlySet<string>) {
+function longestWaits(locks: readonly LockReport[], mute: ReadonlySet<string | undefined>) {
   return locks
     .flatMap(({ key, waiters }) =>
       waiters.slice(0, MOST_WAITS).map((waiter) => ({ key, ...waiter, silent: mute.has(waiter.clientId) })),

@@ -3,6 +3,7 @@ import {
   LockKeyError,
   LockStoreUnavailableError,
   sentenceOf,
+  UnknownOutcomeError,
 } from '../core/errors/errors.js';
 import { printable } from '../core/errors/text.js';
 import { VERSION } from '../core/runtime/version.js';
@@ -28,7 +29,7 @@ const COMMANDS: Record<CommandName, Command> = {
 /** Where a call of the command line writes. */
 export interface Terminal {
   readonly stdout: { write(text: string): unknown; isTTY?: boolean; columns?: number; rows?: number };
-  readonly stderr: { write(text: string): unknown };
+  readonly stderr: { write(text: string): unknown; isTTY?: boolean };
   /** Aborts when nobody reads the output any more, or the user ends the command. */
   readonly signal: AbortSignal;
 }
@@ -37,8 +38,8 @@ export interface Terminal {
 export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitStatus> {
   try {
     const args = readArguments(argv);
-    if (args.command === 'help') terminal.stdout.write(HELP);
-    else if (args.command === 'version') terminal.stdout.write(`${VERSION}\n`);
+    if (args === 'help') terminal.stdout.write(HELP);
+    else if (args === 'version') terminal.stdout.write(`${VERSION}\n`);
     else return await runCommand(args, COMMANDS[args.command], terminal);
     return EXIT.done;
   } catch (error) {
@@ -54,20 +55,21 @@ async function runCommand(args: Arguments, command: Command, terminal: Terminal)
   const screen = stdout.isTTY ? { columns, rows } : undefined;
   let locks: Locks | undefined;
   try {
-    locks = new Locks(args);
-    await locks.start();
+    locks = new Locks(args, terminal.stderr.isTTY ? warn : () => undefined);
+    await locks.engine.start();
     const status = await command({ locks, args, print, screen, signal });
     if (args.command !== 'doctor') locks.warnings.forEach(warn);
     return status;
   } catch (error) {
-    const shown =
-      locks && error instanceof LockStoreUnavailableError ? unavailable(error, locks, args) : error;
-    if (locks && error instanceof LockStoreUnavailableError && error.failure !== 'unreachable')
-      locks.warnings.forEach(warn);
+    let shown = error;
+    if (locks && error instanceof LockStoreUnavailableError) {
+      shown = unavailable(error, locks, args);
+      if (error.failure !== 'unreachable') locks.warnings.forEach(warn);
+    }
     if (args.json) print({ error: sentenceOf(shown) });
     throw shown;
   } finally {
-    await locks?.close();
+    await locks?.engine.close();
   }
 }
 
@@ -88,28 +90,24 @@ export function printError({ stderr }: Pick<Terminal, 'stderr'>, text: string): 
 }
 
 /** Explains why there is no connection, by the warnings that were given while connecting. */
-function unavailable(error: LockStoreUnavailableError, { warnings }: Locks, { cluster }: Arguments): Error {
+function unavailable(error: LockStoreUnavailableError, { warnings }: Locks, args: Arguments): Error {
   const { reason, failure, cause } = error;
-  // The outcome is unknown where the error names no consequence.
-  const isUnknown = error.details === reason;
+  const isUnknown = error instanceof UnknownOutcomeError;
   const seen = failure === 'unreachable' && !isUnknown ? warnings[0]?.replace(/\. .*/s, '.') : undefined;
   const refusal = failure === 'not-permitted' && cause instanceof Error ? ` ${cause.message}.` : '';
-  const mode = cluster ? ', and that it is a node of a Redis Cluster (--cluster)' : '';
-  const text = `${seen ?? reason}${refusal}${isUnknown ? '' : ' Nothing was changed.'} Check --redis (or REDIS_URL)${mode}.`;
+  // Only this command changes something.
+  const unchanged = args.command === 'force-release' && !isUnknown ? ' Nothing was changed.' : '';
+  const closed = /\bECONNREFUSED\b/.test(seen ?? reason) ? ' Nothing listens there.' : '';
+  const mode = args.cluster ? ', and that it is a node of a Redis Cluster (--cluster)' : '';
+  const text = `${seen ?? reason}${closed}${refusal}${unchanged} Check --redis (or REDIS_URL)${mode}.`;
   return new Error(text, { cause: error });
 }
 
 /** Prints an error as one sentence without a stack, and returns the exit status. */
 function explain(error: unknown, terminal: Terminal): ExitStatus {
-  if (
-    error instanceof UsageError ||
-    error instanceof LockConfigurationError ||
-    error instanceof LockKeyError
-  ) {
-    printError(terminal, sentenceOf(error));
-    printError(terminal, '--help lists commands and options.');
-    return EXIT.usage;
-  }
   printError(terminal, sentenceOf(error));
-  return EXIT.unavailable;
+  const mistakes = [UsageError, LockConfigurationError, LockKeyError];
+  if (!mistakes.some((mistake) => error instanceof mistake)) return EXIT.unavailable;
+  printError(terminal, '--help lists commands and options.');
+  return EXIT.usage;
 }

@@ -2,6 +2,7 @@ import { Inject, type InjectionToken } from '@nestjs/common';
 import { FairLockService } from '../core/engine/fair-lock-service.js';
 import { refuseValue } from '../core/options/refusals.js';
 import { sharedByAllCopies } from '../core/runtime/shared-by-all-copies.js';
+import { type StoreFactory } from '../setup/store-factory.js';
 
 /** The name of a registration without a given name. */
 export const DEFAULT_NAME = 'default';
@@ -33,6 +34,11 @@ export function tokensOf(name: string = DEFAULT_NAME): readonly [InjectionToken,
   const token = getFairLockToken(name);
   if (name !== DEFAULT_NAME) return [token];
   return [FairLockService, token, ...[...serviceClasses].filter((copy) => copy !== FairLockService)];
+}
+
+/** The injection token of the factory that makes the store of one registration. Tests replace it. */
+export function getStoreFactoryToken(name: string): InjectionToken<StoreFactory> {
+  return `FairLockStoreFactory:${name}`;
 }
 
 /**

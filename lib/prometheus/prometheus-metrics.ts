@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, register, type OpenMetricsContentType, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, register, type OpenMetricsContentType, Registry } from 'prom-client';
 import type { LockLoad } from '../core/engine/engines.js';
 import { LockConfigurationError } from '../core/errors/errors.js';
 import { BUCKETS, presentLoad, seconds } from '../observe/load-gauges.js';
@@ -14,18 +14,6 @@ export interface PrometheusMetricsOptions {
 
 type AnyRegistry = NonNullable<PrometheusMetricsOptions['registry']>;
 
-const NAMES = [
-  'fairlock_wait_duration_seconds',
-  'fairlock_hold_duration_seconds',
-  'fairlock_waiting',
-  'fairlock_held',
-  'fairlock_oldest_wait_seconds',
-  'fairlock_oldest_hold_seconds',
-  'fairlock_lost_total',
-  'fairlock_passed_over_total',
-  'fairlock_store_failures_total',
-] as const;
-
 /**
  * Counts the waits, holds and failures of this process in metrics of prom-client: `fairlock_wait_duration_seconds`,
  * `fairlock_hold_duration_seconds`, `fairlock_waiting`, `fairlock_held`, `fairlock_oldest_wait_seconds`,
@@ -39,33 +27,37 @@ export function collectPrometheusMetrics({
   registry = register,
   buckets = BUCKETS,
 }: PrometheusMetricsOptions = {}): () => void {
-  refuseIfPresent(registry);
-  const names = new LockNames();
-  const metrics = createMetrics(registry, [...buckets], names);
+  const locks = new LockNames();
+  // Made in a separate registry, which knows their names.
+  const own = new Registry();
+  const metrics = createMetrics(own, [...buckets], locks);
+  // Read once: prom-client changes the `name` of a counter when it writes OpenMetrics.
+  const names = own.getMetricsAsArray().map(({ name }) => name);
+  refuseIfPresent(names, registry);
+  for (const metric of Object.values(metrics)) registry.registerMetric<string>(metric);
   const end = subscribe({
     waitEnds: ({ lock, outcome = 'refused', startedAt, endedAt = startedAt }) =>
-      metrics.wait.observe({ lock: names.of(lock), outcome }, seconds(startedAt, endedAt)),
+      metrics.wait.observe({ lock: locks.of(lock), outcome }, seconds(startedAt, endedAt)),
     holdEnds: ({ lock, outcome = 'released', startedAt, endedAt = startedAt }) =>
-      metrics.hold.observe({ lock: names.of(lock), outcome }, seconds(startedAt, endedAt)),
+      metrics.hold.observe({ lock: locks.of(lock), outcome }, seconds(startedAt, endedAt)),
     onEvent: (event) => {
-      if (event.type === 'lost') metrics.lost.inc({ lock: names.of(event.lock) });
+      if (event.type === 'lost') metrics.lost.inc({ lock: locks.of(event.lock) });
       else if (event.type === 'passed-over') metrics.passedOver.inc();
       else if (event.type === 'store-failure') metrics.failures.inc({ failure: event.failure });
     },
   });
-  const own = new Set<unknown>(Object.values(metrics));
   return () => {
     end();
-    for (const name of NAMES) {
+    for (const name of names) {
       // Keep metrics of another collection, which may have begun after the registry was cleared.
-      if (own.has(registry.getSingleMetric(name))) registry.removeSingleMetric(name);
+      if (registry.getSingleMetric(name) === own.getSingleMetric(name)) registry.removeSingleMetric(name);
     }
   };
 }
 
 /** Two collections of one process would count every wait and every hold twice. */
-function refuseIfPresent(registry: AnyRegistry): void {
-  const present = NAMES.find((name) => registry.getSingleMetric(name));
+function refuseIfPresent(names: readonly string[], registry: AnyRegistry): void {
+  const present = names.find((name) => registry.getSingleMetric(name));
   if (present === undefined) return;
   throw new LockConfigurationError(
     `The prom-client registry already has the metric ${present}, so the locks of this process are already counted. Import ` +
@@ -74,7 +66,7 @@ function refuseIfPresent(registry: AnyRegistry): void {
   );
 }
 
-function createMetrics(registry: AnyRegistry, buckets: number[], names: LockNames) {
+function createMetrics(registry: Registry, buckets: number[], names: LockNames) {
   const registers = [registry];
   // prom-client adds up the gauges of workers (node:cluster), unless it is told otherwise.
   const gauge = (

@@ -1,7 +1,7 @@
 import { type EngineDefaults } from '../core/options/acquire-options.js';
 import { type ResolvedFairLockOptions } from './options.js';
 
-/** The part of the options that the engine works with. */
+/** The options as the engine reads them, without those of the store: the address of Redis may contain a password. */
 export function engineOptions(
   options: ResolvedFairLockOptions,
   onWarning: EngineDefaults['onWarning'],
@@ -11,10 +11,10 @@ export function engineOptions(
     maxQueue: options.maxQueue,
     maxHold: options.maxHold,
     onLost: options.onLost,
-    drainTimeout: options.drainTimeout,
-    lease: options.store === 'redisson' ? options.lockWatchdogTimeout : options.watchdogTimeout,
     reentrant: options.reentrant,
     requestScope: options.requestScope,
+    drainTimeout: options.drainTimeout,
+    lease: options.watchdogTimeout,
     slowWait: options.slowWait || Infinity,
     slowHold: options.slowHold || Infinity,
     onWarning,

@@ -25,11 +25,8 @@ export const createStore: StoreFactory = (options, onWarning) => {
       return new MemoryLockStore(options.watchdogTimeout);
     case 'redis':
       return new RedisLockStore({
-        redis: options.redis,
-        keyPrefix: options.keyPrefix,
+        ...options,
         lease: options.watchdogTimeout,
-        livenessWindow: options.livenessWindow,
-        commandTimeout: options.commandTimeout,
         replicas: options.replicas
           ? { min: options.replicas.min, timeout: options.replicas.timeout ?? options.commandTimeout }
           : undefined,
@@ -37,13 +34,7 @@ export const createStore: StoreFactory = (options, onWarning) => {
         onWarning,
       });
     case 'redisson':
-      return new RedissonLockStore({
-        redis: options.redis,
-        lockWatchdogTimeout: options.lockWatchdogTimeout,
-        fairLockWaitTimeout: options.fairLockWaitTimeout,
-        commandTimeout: options.commandTimeout,
-        onWarning,
-      });
+      return new RedissonLockStore({ ...options, onWarning });
   }
 };
 

@@ -3,8 +3,7 @@ import { type FairLockRegistrationOptions } from '../nest/module/fair-lock.modul
 import { FairLockModule } from '../nest/module/fair-lock.module.js';
 import { type FairLockModuleOptions } from '../setup/options.js';
 import { withInherited } from '../setup/option-resolution.js';
-import { DEFAULT_NAME } from '../nest/fair-lock.tokens.js';
-import { getStoreFactoryToken } from '../nest/module/store-factory-token.js';
+import { DEFAULT_NAME, getStoreFactoryToken } from '../nest/fair-lock.tokens.js';
 import { FairLockProbe } from './fair-lock-probe.js';
 
 /** The options of `FairLockModule.forRoot`, without the choice of the store. */
@@ -43,8 +42,7 @@ export interface ProviderOverrides {
 export class FairLockTestingModule {
   /** Replaces `FairLockModule.forRoot()`, for a test that builds its module itself. `drainTimeout` is 1,000 by default. */
   static forRoot(options: FairLockTestingOptions = {}): DynamicModule {
-    const { name = DEFAULT_NAME } = options;
-    const { drainTimeout = DRAIN } = options;
+    const { name = DEFAULT_NAME, drainTimeout = DRAIN } = options;
     const module = FairLockModule.forRoot({ ...withInherited(options), ...IN_MEMORY, drainTimeout });
     const probe = getFairLockProbeToken(name);
     return {

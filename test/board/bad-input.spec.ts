@@ -1,9 +1,6 @@
 import { type INestApplication } from '@nestjs/common';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { Test } from '@nestjs/testing';
-import { FairLockModule } from 'nestjs-fair-lock';
-import { FairLockBoardModule } from 'nestjs-fair-lock/board';
 import { type RedisServer, startRedisServer } from '../support/redis.js';
+import { realBoard } from './board-app.js';
 
 let server: RedisServer;
 let app: INestApplication;
@@ -11,14 +8,7 @@ let url: string;
 
 beforeAll(async () => {
   server = await startRedisServer();
-  const module = await Test.createTestingModule({
-    imports: [
-      FairLockModule.forRoot({ redis: server.url, drainTimeout: 0 }),
-      FairLockBoardModule.forRoot({ unguarded: true, readOnly: false }),
-    ],
-  }).compile();
-  app = module.createNestApplication(new ExpressAdapter(), { logger: false });
-  await app.listen(0, '127.0.0.1');
+  ({ app } = await realBoard({ redis: server.url }));
   url = `${await app.getUrl()}/locks`;
 });
 afterAll(async () => {
@@ -68,5 +58,8 @@ test('while Redis is away, the page and a forced release are given the reason', 
   expect(await firstEvent('order:1', 'trouble')).toEqual({
     message: expect.stringMatching(/Redis/) as string,
   });
-  expect((await forceRelease('order:1', 1)).status).toBe(503);
+  expect(await forceRelease('order:1', 1)).toEqual({
+    status: 503,
+    message: expect.stringMatching(/Redis/) as string,
+  });
 });

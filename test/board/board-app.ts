@@ -5,7 +5,7 @@ import { type CanActivate, type ExecutionContext, type INestApplication } from '
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import { FairLockModule, FairLockService } from 'nestjs-fair-lock';
+import { FairLockModule, type FairLockModuleOptions, FairLockService } from 'nestjs-fair-lock';
 import { FairLockBoardModule, type FairLockBoardOptions } from 'nestjs-fair-lock/board';
 import { FakeLocks } from './fake-locks.js';
 
@@ -58,4 +58,19 @@ export async function boardApp({
   (app.getHttpServer() as Server).on('connection', (socket) => void connections.push(socket));
   await app.listen(port, '127.0.0.1');
   return { app, url: await app.getUrl(), locks, connections };
+}
+
+/** An application on a real Redis whose board may take its locks. */
+export async function realBoard(
+  options: FairLockModuleOptions,
+): Promise<{ app: INestApplication; locks: FairLockService }> {
+  const module = await Test.createTestingModule({
+    imports: [
+      FairLockModule.forRoot({ drainTimeout: 0, ...options }),
+      FairLockBoardModule.forRoot({ unguarded: true, readOnly: false }),
+    ],
+  }).compile();
+  const app = module.createNestApplication(new ExpressAdapter(), { logger: false });
+  await app.listen(0, '127.0.0.1');
+  return { app, locks: module.get(FairLockService) };
 }

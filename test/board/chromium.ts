@@ -1,5 +1,6 @@
 /** Debian's Chromium, driven by playwright-core. Where there is none, the tests fail: what they show is shown nowhere else. */
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
@@ -32,4 +33,19 @@ export function complaintsOf(page: Page): string[] {
     if (message.type() === 'error') complaints.push(message.text());
   });
   return complaints;
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe-core finds, and where. */
+export async function violationsOf(page: Page): Promise<string[]> {
+  await page.evaluate(AXE); // not a script element: the policy of the page refuses it
+  return await page.evaluate(async () => {
+    interface Result {
+      violations: { id: string; nodes: { html: string }[] }[];
+    }
+    const { axe } = globalThis as unknown as { axe: { run(): Promise<Result> } };
+    const { violations } = await axe.run();
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+  });
 }

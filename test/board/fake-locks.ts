@@ -8,7 +8,7 @@ import {
 } from '../../lib/core/query/lock-overview.js';
 import { type ForceReleaseOptions, LockHolderChangedError } from 'nestjs-fair-lock';
 import { type LockSnapshot } from '../../lib/core/port/lock-store.js';
-import { type LockSource } from '../../lib/board/lock-source.js';
+import { type LockSource } from '../../lib/board/board-feed.js';
 
 export class FakeLocks implements LockSource {
   overview: LockOverview = { locks: [], processes: [], silent: [], problems: [] };
@@ -61,8 +61,8 @@ export class FakeLocks implements LockSource {
       key,
       holder: only,
       holders: only ? [only] : [],
-      waiters: waiters.map(({ id, host, pid, label, waitingFor }) => ({
-        ...(id !== undefined && { id }),
+      waiters: waiters.map(({ id = '', host, pid, label, waitingFor }) => ({
+        id,
         who: `${host}/${pid}/${label}`,
         waitingFor,
         live: true,

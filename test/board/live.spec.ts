@@ -1,11 +1,9 @@
 import { type INestApplication } from '@nestjs/common';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { Test } from '@nestjs/testing';
-import { FairLockModule, type FairLockModuleOptions, FairLockService } from 'nestjs-fair-lock';
-import { FairLockBoardModule } from 'nestjs-fair-lock/board';
+import { type FairLockModuleOptions, type FairLockService } from 'nestjs-fair-lock';
 import { type Browser, type Page } from 'playwright-core';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { deferred } from '../support/waiting.js';
+import { realBoard } from './board-app.js';
 import { complaintsOf, launchChromium } from './chromium.js';
 
 let browser: Browser;
@@ -29,16 +27,9 @@ afterEach(async () => {
 
 /** An application on a real Redis; the board of one shows the locks of both. */
 async function application(options: FairLockModuleOptions): Promise<FairLockService> {
-  const module = await Test.createTestingModule({
-    imports: [
-      FairLockModule.forRoot({ drainTimeout: 0, ...options }),
-      FairLockBoardModule.forRoot({ unguarded: true, readOnly: false }),
-    ],
-  }).compile();
-  const app = module.createNestApplication(new ExpressAdapter(), { logger: false });
-  await app.listen(0, '127.0.0.1');
+  const { app, locks } = await realBoard(options);
   apps.push(app);
-  return module.get(FairLockService);
+  return locks;
 }
 
 /** Two applications, of which one holds the lock and the other waits, and the board of the first with the line of the lock. */

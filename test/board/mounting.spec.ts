@@ -31,7 +31,7 @@ describe('the board does not start', () => {
     ['without guards', {}, /has no guards.*unguarded: true/s],
     ['with an empty list of guards', { guards: [] }, /has no guards/],
     ['with a guard that is undefined', { guards: [undefined as never] }, /one of them is undefined/],
-    ['with an option that does not exist', { guard: CookieGuard } as never, /option "guard"/],
+    ['with an option that does not exist', { guard: CookieGuard } as never, /option 'guard'/],
     ['with a path that is not a text', { unguarded: true, path: 1 as never }, /path.*must be a string/],
     ['with a text for a switch', { unguarded: 'yes' as never }, /unguarded.*true or false/],
   ];

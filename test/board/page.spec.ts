@@ -1,5 +1,3 @@
-import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
 import fastifyHelmet from '@fastify/helmet';
 import { type INestApplication } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -10,10 +8,9 @@ import { type FairLockBoardOptions } from 'nestjs-fair-lock/board';
 import { reportedKey } from '../../lib/core/errors/text.js';
 import { eventually, SOON } from '../support/waiting.js';
 import { boardApp, type BoardApp, CookieGuard, type Platform, PLATFORMS } from './board-app.js';
-import { complaintsOf, launchChromium } from './chromium.js';
+import { complaintsOf, launchChromium, violationsOf } from './chromium.js';
 import { FakeLocks, longLine, manyLocks, shopLocks } from './fake-locks.js';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const VIEWS = ['#/', '#/lock/order%3A4711', '#/processes', '#/waits'];
 const SCRIPT = '<script>alert(1)</script>';
 
@@ -131,8 +128,8 @@ test('shows a shared lock with each of its holders, how much is taken, and how e
   board.locks.redisHas({
     ...{ key: 'supplier', holder: holders[0], holders, used: 4, limit: 5, queueLength: 2 },
     waiters: [
-      { who: 'web-2/73/Supplier.order', waitingFor: 800, live: true, share: permits(2) },
-      { who: 'web-2/74/Supplier.list', waitingFor: 700, live: true, share: { mode: 'read' } },
+      { id: 'd:73', who: 'web-2/73/Supplier.order', waitingFor: 800, live: true, share: permits(2) },
+      { id: 'd:74', who: 'web-2/74/Supplier.list', waitingFor: 700, live: true, share: { mode: 'read' } },
     ],
   });
   await page.goto(`${board.url}/locks#/lock/supplier`);
@@ -167,7 +164,7 @@ test('shows waiters whose process gives no sign of life, and the holder that onl
     key: 'dead',
     holder,
     holders: [holder],
-    waiters: [{ who: 'web-8/78', waitingFor: 8_000, live: false }],
+    waiters: [{ id: 'd:78', who: 'web-8/78', waitingFor: 8_000, live: false }],
     queueLength: 4_000,
   });
   await page.goto(`${board.url}/locks#/lock/dead`);
@@ -176,9 +173,14 @@ test('shows waiters whose process gives no sign of life, and the holder that onl
   expect(await page.locator('.line').innerText()).toContain('and 3,999 more behind them');
 });
 
-test('names silent processes', async () => {
-  await openBoard({ at: '#/processes' });
-  expect(await page.locator('tr.silent').innerText()).toMatch(/web-6\/4006\s+did not respond/);
+test('names silent processes, and says what those may do that nothing names', async () => {
+  const silent = [...shopLocks().silent, {}, {}];
+  await openBoard({ at: '#/processes', overview: { ...shopLocks(), silent } });
+  const [named, ...unnamed] = await page.locator('tr.silent').allInnerTexts();
+  expect(named).toMatch(/web-6\/4006\s+did not respond/);
+  expect(unnamed).toHaveLength(2);
+  for (const row of unnamed) expect(row).toMatch(/a process without a name\s+did not respond/);
+  await page.getByText('has no lock in Redis: it may have lost one').waitFor();
 });
 
 test('shows the longest waits of all locks, with who holds each lock, and leads to it', async () => {
@@ -264,8 +266,9 @@ test('keeps a key, label or host that looks like markup as text', async () => {
   expect(complaints).toEqual([]);
 });
 
-describe.each(PLATFORMS)('behind the default policy of helmet on %s', (platform) => {
-  test('every view loads and no policy is broken', async () => {
+test.each(PLATFORMS)(
+  'behind the default policy of helmet on %s, every view loads and no policy is broken',
+  async (platform) => {
     const configure = async (app: INestApplication) => {
       if (platform === 'express') app.use(helmet());
       else await (app as NestFastifyApplication).register(fastifyHelmet as never);
@@ -285,8 +288,8 @@ describe.each(PLATFORMS)('behind the default policy of helmet on %s', (platform)
     await gauge.waitFor();
     expect((await gauge.boundingBox())!.width).toBeGreaterThan(200);
     expect(complaints).toEqual([]);
-  });
-});
+  },
+);
 
 describe('taking a lock from its holder', () => {
   const at = '#/lock/order%3A4711';
@@ -422,7 +425,7 @@ test('keeps the focus on a lock while the order of the locks changes', async () 
 describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
   test.each(VIEWS)('%s has no violation that axe-core knows', async (at) => {
     await openBoard({ at, options: { unguarded: true, readOnly: false }, browser: { colorScheme } });
-    expect(await violations()).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
   });
 
   test('nor has the dialog', async () => {
@@ -432,21 +435,9 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
       browser: { colorScheme },
     });
     await page.getByRole('button', { name: 'Force release …' }).click();
-    expect(await violations()).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
   });
 });
-
-async function violations(): Promise<string[]> {
-  await page.evaluate(AXE); // not a script element: the policy of the page refuses it
-  return await page.evaluate(async () => {
-    interface Result {
-      violations: { id: string; nodes: { html: string }[] }[];
-    }
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<Result> } };
-    const { violations } = await axe.run();
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
-  });
-}
 
 test.each(VIEWS)('%s fits a phone', async (at) => {
   await openBoard({ at, browser: { viewport: { width: 360, height: 740 } } });

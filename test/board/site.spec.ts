@@ -2,16 +2,14 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { ROOT } from '../docs/pages.js';
-import { launchChromium } from './chromium.js';
+import { launchChromium, violationsOf } from './chromium.js';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const TYPES: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
 
 /** The site of the documentation, without the API. */
@@ -49,17 +47,7 @@ describe('the site', () => {
     async (path) => {
       const page = await browser.newPage();
       await page.goto(`http://localhost:${(server.address() as AddressInfo).port}${path}`);
-      await page.evaluate(AXE);
-      const violations = await page.evaluate(async () => {
-        const { axe } = globalThis as unknown as {
-          axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-        };
-        return (await axe.run()).violations.map(({ id, nodes }) => ({
-          id,
-          at: nodes.map(({ html }) => html),
-        }));
-      });
-      expect(violations).toEqual([]);
+      expect(await violationsOf(page)).toEqual([]);
       await page.close();
     },
   );

@@ -94,13 +94,7 @@ export class Installation {
     const entries = entriesOf(this.folder).map((entry) => `export * from ${JSON.stringify(entry)};\n`);
     writeFileSync(join(this.folder, 'entries.mjs'), entries.join(''));
     const peers = ['@nestjs/*', '@opentelemetry/api', 'ioredis', 'prom-client', 'reflect-metadata', 'rxjs'];
-    const flags = [
-      '--bundle',
-      '--platform=node',
-      '--format=esm',
-      '--outfile=bundle.mjs',
-      '--log-level=error',
-    ];
+    const flags = '--bundle --platform=node --format=esm --outfile=bundle.mjs --log-level=error'.split(' ');
     const external = peers.map((peer) => `--external:${peer}`);
     const esbuild = join(this.folder, 'node_modules', '.bin', 'esbuild');
     await run(esbuild, ['entries.mjs', ...flags, ...external], { cwd: this.folder });

@@ -223,11 +223,6 @@ const STEPS = {
     await subject.expectGranted(...served);
   },
 
-  async abortHolder({ lock, subject, choice }) {
-    const asked = oneOf(lock.holders, choice);
-    if (asked) subject.of(asked).abort();
-  },
-
   /** The first in line aborts while the lock may be handed to it: whichever wins, the line moves on. */
   async releaseAndAbortNext({ lock, subject, choice }) {
     const [next] = lock.line;

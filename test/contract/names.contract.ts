@@ -9,67 +9,12 @@ const HOSTILE_NAMES: readonly string[] = [
   ...['{', '}', '{}', '}{', '{{', '{a}', '{a}b', 'a{b', 'a}b', '{a', 'a}', '{}a', 'a{}'],
   ...['a', 'A', 'ａ', 'a ', ' a', 'a\0', 'a\n', 'a:queue', 'a}:queue', 'a}:clients', 'a:'],
   ...['*', '?', '[ab]', '[^a]', 'a*', '\\', '\\*', '\\\\', '\\n', '\\0', '\\u0000', '\\ud800'],
-  ...[
-    '%',
-    '%%',
-    '%25',
-    '%00',
-    '%7B',
-    '%7D',
-    '%7b',
-    '%61',
-    '%u0061',
-    '+',
-    '&#97;',
-    '=7B',
-    '~',
-    '_',
-    '-',
-    '.',
-    '..',
-    '/',
-  ],
-  ...[
-    '__proto__',
-    'constructor',
-    'prototype',
-    'toString',
-    'hasOwnProperty',
-    'null',
-    'undefined',
-    'NaN',
-    '0',
-    '-0',
-    '1e3',
-  ],
-  ...[
-    '\ud800',
-    '\udc00',
-    '\ud800\ud800',
-    '\udc00\ud800',
-    '\ud83d\ude00',
-    '\ud83d',
-    '\ude00',
-    '\ufffd',
-    '\ufffd\ufffd',
-  ],
-  ...[
-    'é',
-    'e\u0301',
-    'Ã©',
-    '\xe9',
-    '\x80',
-    '\xff',
-    'ÿ\0',
-    '\ufeff',
-    '\u200b',
-    '\u2028',
-    '\u202e',
-    'ß',
-    'ss',
-    'ı',
-    'i',
-  ],
+  ...['%', '%%', '%25', '%00', '%7B', '%7D', '%7b', '%61', '%u0061', '&#97;', '=7B'],
+  ...['+', '~', '_', '-', '.', '..', '/', 'null', 'undefined', 'NaN', '0', '-0', '1e3'],
+  ...['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty'],
+  ...['\ud800', '\udc00', '\ud800\ud800', '\udc00\ud800', '\ud83d\ude00', '\ud83d', '\ude00'],
+  ...['\ufffd', '\ufffd\ufffd', '\ufeff', '\u200b', '\u2028', '\u202e'],
+  ...['é', 'e\u0301', 'Ã©', '\xe9', '\x80', '\xff', 'ÿ\0', 'ß', 'ss', 'ı', 'i'],
   ...['\x01', '\x7f', '\x1b[31m', '\x00\xff\xfe', "'", '"', '`', '$', '${a}', '<0>', ';', '|', ','],
   ...[`${'x'.repeat(MIB)}a`, `${'x'.repeat(MIB)}b`, '\u20ac'.repeat(MIB / 4), `${'{}\ud800'.repeat(1_000)}`],
 ].filter((name, i, all) => all.indexOf(name) === i);
@@ -114,17 +59,10 @@ export function describeNames(bench: Bench): void {
     });
   }
 
-  test('names are equal after encoding exactly if they are equal', () => {
+  test('names are equal after encoding exactly if they are equal, also where the one is the encoded form of the other', () => {
     const encoded = HOSTILE_NAMES.map((name) => bench.client().encode(name));
-    expect(new Set(encoded).size).toBe(HOSTILE_NAMES.length);
     expect(HOSTILE_NAMES.map((name) => bench.client(1).encode(name))).toEqual(encoded);
-  });
-
-  test('the encoded form of a name, used as a name, is another lock', async () => {
-    const { length } = HOSTILE_NAMES;
-    const encoded = HOSTILE_NAMES.map((name) => bench.client().encode(name));
     const all = new Set([...HOSTILE_NAMES, ...encoded]);
     expect(new Set([...all].map((name) => bench.client().encode(name))).size).toBe(all.size);
-    expect(all.size).toBeGreaterThanOrEqual(length);
   });
 }

@@ -1,40 +1,22 @@
 import { jest } from '@jest/globals';
 import { LockQueueFullError } from '../../lib/core/errors/errors.js';
 import { eventually, pause, SOON } from '../support/waiting.js';
-import { type TestRequest, type Bench } from './store-under-test.js';
+import { serve, type TestRequest, type Bench } from './store-under-test.js';
 import { History } from './history.js';
 
 /** Who is served, and when: exclusion, first come first served, tokens, the length of the line. */
 export function describeOrder(bench: Bench): void {
-  test('one holder at a time', async () => {
-    const key = bench.key();
-    let inside = 0;
-    let most = 0;
-    const section = async (client: number): Promise<void> => {
-      const grant = await bench.hold(client, key);
-      most = Math.max(most, (inside += 1));
-      await new Promise(setImmediate);
-      inside -= 1;
-      await grant.release();
-    };
-    await Promise.all(Array.from({ length: 60 }, (_, i) => section(i)));
-    expect(most).toBe(1);
-  });
-
-  test('two hundred requests, each acknowledged before the next asks, are served in that order', async () => {
+  test('two hundred requests, each acknowledged before the next asks, learn how many are ahead and are served in that order', async () => {
     const key = bench.key();
     const holder = await bench.hold(0, key);
-    const served: number[] = [];
     const asks: TestRequest[] = [];
-    for (let i = 0; i < 200; i += 1) asks.push(await bench.askInLine(i, key));
+    for (let ahead = 0; ahead < 200; ahead += 1) {
+      const ask = await bench.askInLine(ahead, key);
+      expect(await ask.queued()).toBe(ahead);
+      asks.push(ask);
+    }
     await holder.release();
-    const serve = async (ask: TestRequest, i: number): Promise<void> => {
-      const grant = await ask.granted();
-      served.push(i);
-      await grant.release();
-    };
-    await Promise.all(asks.map(serve));
-    expect(served).toEqual(Array.from({ length: 200 }, (_, i) => i));
+    expect(await serve(asks)).toEqual(Array.from({ length: 200 }, (_, i) => i));
   });
 
   test('of two hundred requests that rush in, one that was acknowledged before another asked is served before it', async () => {
@@ -77,19 +59,6 @@ export function describeOrder(bench: Bench): void {
     const grants = await Promise.all(keys.map((key, i) => bench.hold(i, key)));
     expect(new Set(grants.map(({ lease }) => lease.state))).toEqual(new Set(['held']));
     await Promise.all(grants.map((grant) => grant.release()));
-  });
-
-  test('a request that has to wait learns how many will be served before it', async () => {
-    const key = bench.key();
-    const holder = await bench.hold(0, key);
-    const asks: TestRequest[] = [];
-    for (let ahead = 0; ahead < 5; ahead += 1) {
-      const ask = await bench.askInLine(ahead, key);
-      expect(await ask.queued()).toBe(ahead);
-      asks.push(ask);
-    }
-    await holder.release();
-    for (const ask of asks) await (await ask.granted()).release();
   });
 
   test('a request that is served at once is not told of a line', async () => {

@@ -176,6 +176,22 @@ export function describeSharingEnds(bench: Bench): void {
   });
 
   describe('force', () => {
+    test('is told to each of several holders that were granted together, also where its lease is fixed', async () => {
+      const key = bench.key();
+      // Of the same client: the answer to its release grants them.
+      const before = await bench.hold(1, key);
+      const asks = [
+        await bench.askInLine(1, key, { ...read, leaseTime: FOR_EVER }),
+        await bench.askInLine(1, key, read),
+      ];
+      await before.release();
+      const grants = await Promise.all(asks.map((ask) => ask.granted()));
+      expect(await bench.client(2).forceRelease(key)).toBe(true);
+      const isLost = ({ lease }: Grant): boolean => lease.state === 'lost';
+      await eventually(() => grants.every(isLost), SOON, 'both to be told');
+      await Promise.all(grants.map((grant) => grant.release()));
+    });
+
     test('ends all holds of a lock, and the next is served', async () => {
       const key = bench.key();
       const grants: Grant[] = [];

@@ -65,35 +65,6 @@ export function describeSharing(bench: Bench): void {
       await release([await asks[2]!.granted(), await asks[3]!.granted()]);
     });
 
-    test('two hundred requests are served in the order in which they were acknowledged', async () => {
-      const key = bench.key();
-      const grants = await holdAll(key, Array(10).fill(permits(10)));
-      const asks = await lineUp(key, Array(200).fill(permits(10)));
-      for (const [i, ask] of asks.entries()) {
-        await grants.shift()!.release();
-        grants.push(await ask.granted());
-        expect(asks.slice(i + 1).find(({ outcome }) => outcome !== 'queued')).toBeUndefined();
-      }
-      await release(grants);
-    });
-
-    test('in a rush, never more are inside than there are permits', async () => {
-      const key = bench.key();
-      let inside = 0;
-      let most = 0;
-      const section = async (client: number): Promise<void> => {
-        const weight = 1 + (client % 4);
-        const grant = await bench.hold(client, key, permits(7, weight));
-        most = Math.max(most, (inside += weight));
-        await new Promise(setImmediate);
-        inside -= weight;
-        await grant.release();
-      };
-      await Promise.all(Array.from({ length: 90 }, (_, i) => section(i)));
-      expect(most).toBeLessThanOrEqual(7);
-      expect(most).toBeGreaterThan(4);
-    });
-
     test('a try takes a free permit, and none that another waits for', async () => {
       const key = bench.key();
       const grants = await holdAll(key, [permits(3), { ...permits(3), waitTime: 0 }]);

@@ -226,3 +226,15 @@ export class TestRequest {
     this.controller.abort(reason);
   }
 }
+
+/** Lets each have its turn; in which order they had it, by their places in the list. */
+export async function serve(asks: readonly TestRequest[]): Promise<number[]> {
+  const served: number[] = [];
+  const turn = async (ask: TestRequest, i: number): Promise<void> => {
+    const grant = await ask.granted();
+    served.push(i);
+    await grant.release();
+  };
+  await Promise.all(asks.map(turn));
+  return served;
+}

@@ -13,7 +13,9 @@ function linksOf(page: string): string[] {
 
 /** Pages that are named by their path in the repository, as in `docs/internals/protocol.md`. */
 const namedPagesOf = (page: string): string[] =>
-  [...textOf(page).matchAll(/`((?:docs\/[\w/-]+|\w+\/README|[A-Z]+)\.md)`/g)].map(([, path = '']) => path);
+  [...textOf(page).matchAll(/`((?:docs\/[\w/-]+|\w+\/README|bench\/results|[A-Z]+)\.md)`/g)].map(
+    ([, path = '']) => path,
+  );
 
 /** Headings as GitHub makes anchors of them, and as VitePress does. */
 function anchorsOf(page: string): string[] {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -61,7 +61,9 @@ const SUITES = ['recipes', 'migration'];
 
 /** The suite that has what the code of a page imports: one of its own, or `docs`, which has what the project has. */
 export function suiteOf(page: string): string {
-  const imported = fragmentsOf(page).flatMap(({ text }) => [...text.matchAll(/ from '([^'.][^']*)'/g)]);
+  const imported = [...fragmentsOf(page), ...mainsOf(page)].flatMap(({ text }) => [
+    ...text.matchAll(/ from '([^'.][^']*)'/g),
+  ]);
   const packages = new Set(imported.map(([, name]) => name));
   return SUITES.find((suite) => dependenciesOf(suite).some((name) => packages.has(name))) ?? 'docs';
 }
@@ -69,7 +71,14 @@ export function suiteOf(page: string): string {
 export function fragmentsOfSuite(suite: string): Fragment[] {
   return pages()
     .filter((page) => suiteOf(page) === suite)
-    .flatMap((page) => fragmentsOf(page));
+    .flatMap((page) => [...fragmentsOf(page), ...mainsOf(page)]);
+}
+
+/** The programs that run what a page shows, where they would only be long there: `test/docs/mains/recipes/cron.md` for `docs/recipes/cron.md`. */
+function mainsOf(page: string): Fragment[] {
+  const mains = page.replace(/^docs\//, 'test/docs/mains/');
+  if (mains === page || !existsSync(`${ROOT}${mains}`)) return [];
+  return fragmentsOf(mains).map((fragment) => ({ ...fragment, page }));
 }
 
 function dependenciesOf(suite: string): string[] {

@@ -18,12 +18,18 @@ export interface Program {
   readonly output: string;
 }
 
-/** A block of code that is followed by a block of its output; not a command, which a reader types. */
+/**
+ * A block of code that is followed by a block of its output; not a command, which a reader types. `text output main.ts` is that of a program
+ * of `test/docs/mains`.
+ */
 export function programsOf(fragments: readonly Fragment[]): Program[] {
-  return fragments.flatMap(({ page, place, words, text }, index) => {
-    if (!words.includes('output') || fragments[index - 1]?.language !== 'ts') return [];
+  return fragments.flatMap(({ page, place, words: [kind, name], text }, index) => {
+    if (kind !== 'output' || (!name && fragments[index - 1]?.language !== 'ts')) return [];
     const before = fragments.slice(0, index).filter((other) => other.page === page && other.file);
-    return [{ place, files: before, output: text }];
+    if (!name) return [{ place, files: before, output: text }];
+    const main = fragments.find((other) => other.page === page && other.file === name);
+    if (!main) throw new Error(`${place}: there is no program ${name}`);
+    return [{ place, files: [...before, main], output: text }];
   });
 }
 

@@ -54,7 +54,7 @@ const ON_PAGES: typeof PHRASES = [
 ];
 
 /** For maintainers. */
-const NOT_FOR_READERS = /^(docs\/(internals|performance)|test|bench|sample-app|CODE_OF_CONDUCT)/;
+const NOT_FOR_READERS = /^(docs\/internals|test|bench|sample-app|CODE_OF_CONDUCT)/;
 
 /** Messages and alerts are read by who did not write the code: they name it as its author does. */
 const IN_MESSAGES: typeof PHRASES = [
@@ -119,6 +119,19 @@ test.each([...readersPages, ...sources, ...forms])(
 
 test.each(readersPages)('%s is whole', (page) => {
   expect(found(TORN, textOf(page).replaceAll(/^ *```[^]*?^ *```$|`[^`]*`/gm, '`'))).toEqual([]);
+});
+
+test('a rule that is named is one of the protocol', () => {
+  const rules = new Set(textOf('docs/internals/protocol.md').match(/(?<=^### Rule )\d+$/gm));
+  const named = [...sources, ...tracked('test', 'docs/internals', 'bench')].flatMap((file) =>
+    Array.from(textOf(file).matchAll(/\brules? (\d+)\b|\b[RM]\d+\b(?=[):])/g), ([text, number]) => ({
+      file,
+      text,
+      number,
+    })),
+  );
+  expect(named.length).toBeGreaterThan(0);
+  expect(named.filter(({ number }) => !rules.has(number ?? ''))).toEqual([]);
 });
 
 function found(phrases: typeof PHRASES, text: string): string[] {

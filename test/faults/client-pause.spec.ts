@@ -19,7 +19,7 @@ describe('CLIENT PAUSE', () => {
   let other: WorkerProcess;
   beforeAll(async () => {
     scene = await Scene.open();
-    [holder, other] = (await scene.workers(2)) as [WorkerProcess, WorkerProcess];
+    [holder, other] = await scene.workers(2);
   });
   afterAll(() => scene.close());
 
@@ -61,7 +61,7 @@ test('CLIENT PAUSE longer than the command deadline: a typed error then, no ghos
   const { commandTimeout, livenessWindow } = PATIENT_TIMES;
   const scene = await Scene.open({}, PATIENT_TIMES);
   try {
-    const [holder, other] = (await scene.workers(2)) as [WorkerProcess, WorkerProcess];
+    const [holder, other] = await scene.workers(2);
     const first = holder.ask('held');
     await first.granted();
     const heal = await pauseServer(scene, 1.5 * commandTimeout);

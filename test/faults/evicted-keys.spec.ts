@@ -1,9 +1,7 @@
 import { stamp } from '../support/history/events.js';
-import type { WorkerProcess } from '../support/history/worker-process.js';
+import type { Several } from '../support/history/lab.js';
 import { pause } from '../support/waiting.js';
 import { HEARTBEAT, holderAndLine, RENEWAL, TIME_LIMIT, Scene, serve, WINDOW } from './scene.js';
-
-type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
 
 /** What the keys of a lock are called, after its name, and whether the grant is in it. */
 const KEYS = [
@@ -13,10 +11,10 @@ const KEYS = [
 ] as const;
 
 let scene: Scene;
-let workers: Four;
+let workers: Several<4>;
 beforeAll(async () => {
   scene = await Scene.open();
-  workers = (await scene.workers(4)) as Four;
+  workers = await scene.workers(4);
 });
 afterAll(() => scene.close());
 
@@ -29,8 +27,7 @@ describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
   };
 
   test('while it is held and three wait: the holder notices, or goes on; then all are served', async () => {
-    const [holder, ...others] = workers;
-    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const [first, ...line] = await holderAndLine('k', ...workers);
     const evicted = stamp();
     const heal = await evict();
     if (grantIn) {
@@ -52,8 +49,7 @@ describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
   });
 
   test('in the moment of the release: no wedge, the next is granted in time, all are served', async () => {
-    const [holder, ...others] = workers;
-    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const [first, ...line] = await holderAndLine('k', ...workers);
     const evicted = stamp();
     const heal = await evict();
     void first.release();
@@ -62,7 +58,7 @@ describe.each(KEYS)('$what of a lock is evicted', ({ suffix, grantIn }) => {
     await scene.expectWithin(evicted, next, HEARTBEAT + WINDOW);
     await served;
     heal();
-    const after = holder.ask('k');
+    const after = workers[0].ask('k');
     await scene.expectWithin(await after.event('sent'), await after.granted(TIME_LIMIT), 0);
     await after.release();
     expect(await scene.verdict()).toMatchObject({ grants: 5, errors: 0 });

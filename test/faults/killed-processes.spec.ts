@@ -1,19 +1,57 @@
-import type { RequestEvent } from '../support/history/events.js';
+import { timeBetween } from '../support/bounds.js';
+import { SLACK } from '../support/history/check-limits.js';
+import { stamp, type RequestEvent } from '../support/history/events.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
-import { holderAndLine, TIME_LIMIT, Scene, WINDOW } from './scene.js';
-
-type Two = [WorkerProcess, WorkerProcess];
+import { InProcessClients } from '../support/in-process-client.js';
+import { GRACE, holderAndLine, LEASE, TIME_LIMIT, Scene, WINDOW } from './scene.js';
 
 /** So many requests of a process stand next to each other in line. */
 const SOME = 10;
 
-describe('killed waiters', () => {
+describe('killed processes', () => {
   let scene: Scene;
+  let observers: InProcessClients;
   beforeEach(async () => {
     scene = await Scene.open();
+    observers = new InProcessClients(scene.lab.prefix);
   });
-  afterEach(() => scene.close());
+  afterEach(async () => {
+    await observers.close();
+    await scene.close();
+  });
+
+  test('the holder: the next is granted the lock at the end of the lease, and not before', async () => {
+    const { service } = await observers.start(scene.server.url);
+    const [holder, survivor] = await scene.workers(2);
+    const [first, next] = await holderAndLine('k', holder, survivor);
+    const asked = stamp();
+    const left = (await service.inspect('k')).holder?.leaseLeft ?? NaN;
+    const killed = stamp();
+    await holder.kill();
+    const granted = await next!.granted(TIME_LIMIT);
+    expect(timeBetween(asked, granted)).toBeGreaterThanOrEqual(left);
+    await scene.expectWithin(killed, granted, LEASE);
+    expect(granted.token).toBeGreaterThan(first.find('granted')?.token ?? NaN);
+    await next!.release();
+    await scene.lab.closeWorkers();
+    expect(scene.lab.verify()).toMatchObject({ grants: 2, excused: 0 });
+  });
+
+  test.each([
+    ['a new request', {}],
+    ['a try', { waitTime: 0 }],
+  ])('all that wait: %s is served when they have had their time to come back', async (_, options) => {
+    const [holder, doomed] = await scene.workers(2);
+    const [first] = await holderAndLine('k', holder, doomed);
+    await doomed.kill();
+    await first.release();
+    const newcomer = holder.ask('k', options);
+    await scene.expectWithin(await newcomer.event('sent'), await newcomer.granted(), GRACE);
+    await newcomer.release();
+    await scene.lab.closeWorkers();
+    scene.lab.verify({ wakeUp: ({ stalled }) => GRACE + SLACK + stalled });
+  });
 
   /** So many in all, some of each worker in turn, all in line. */
   const inLine = async (key: string, workers: readonly WorkerProcess[], many: number): Promise<void> => {
@@ -27,10 +65,10 @@ describe('killed waiters', () => {
     }
   };
 
-  test('1,000 of 8 processes before a live one: it is served at once, however many they are', async () => {
+  test('1,000 waiters of 8 processes before a live one: it is served at once, however many they are', async () => {
     const [k, processes] = [1_000, 8];
     const doomed = await scene.lab.workersAlike(processes);
-    const [holder, survivor] = (await scene.workers(2)) as Two;
+    const [holder, survivor] = await scene.workers(2);
     const [first] = await holderAndLine('k', holder);
     await inLine('k', doomed, k);
     const next = survivor.ask('k');
@@ -43,10 +81,10 @@ describe('killed waiters', () => {
     expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, excused: 0 });
   }, 90_000);
 
-  test('100 of 5 processes before a live one, their sockets half-open: it is served after one liveness window', async () => {
+  test('100 waiters of 5 processes before a live one, their sockets half-open: it is served after one liveness window', async () => {
     const [k, processes] = [100, 5];
     const doomed = await scene.lab.workersAlike(processes, { redis: scene.proxy.url });
-    const [holder, survivor] = (await scene.workers(2)) as Two;
+    const [holder, survivor] = await scene.workers(2);
     const [first] = await holderAndLine('k', holder);
     await inLine('k', doomed, k);
     const next = survivor.ask('k');

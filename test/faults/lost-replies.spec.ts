@@ -31,10 +31,7 @@ describe.each(WAYS)(
     const holders: RemoteRequest[] = [];
     beforeAll(async () => {
       scene = await Scene.open();
-      [[troubled], [other]] = (await Promise.all([scene.behindProxy(1), scene.workers(1)])) as [
-        [WorkerProcess],
-        [WorkerProcess],
-      ];
+      [[troubled], [other]] = await Promise.all([scene.behindProxy(1), scene.workers(1)]);
       // Else what is lost could be the answer that the server does not know the script.
       for (const { lua } of Object.values(LAB_SCRIPTS)) await scene.admin.script('LOAD', lua);
     });

@@ -174,5 +174,5 @@ test('a network with a latency of 300 ms: all goes on, slower', async () => {
 /** A worker whose traffic passes the front, and one with a way of its own. */
 async function holderBehindProxy(scene: Scene): Promise<[WorkerProcess, WorkerProcess]> {
   const [[holder], [other]] = await Promise.all([scene.behindProxy(1), scene.workers(1)]);
-  return [holder!, other!];
+  return [holder, other];
 }

@@ -71,7 +71,7 @@ describe('a server that answers', () => {
   let other: WorkerProcess;
   beforeAll(async () => {
     scene = await Scene.open({ config: { save: '3600 1000000' } });
-    [holder, other] = (await scene.workers(2)) as [WorkerProcess, WorkerProcess];
+    [holder, other] = await scene.workers(2);
   });
   afterAll(() => scene.close());
 
@@ -122,7 +122,7 @@ test('a server that loads its data: a typed error at the command deadline, and t
   const loading = { 'key-load-delay': 1_000, 'loading-process-events-interval-bytes': 1_024 };
   const scene = await Scene.open({ config: { save: '3600 1000000', ...loading } });
   try {
-    const [holder, other] = (await scene.workers(2)) as [WorkerProcess, WorkerProcess];
+    const [holder, other] = await scene.workers(2);
     const pipeline = scene.admin.pipeline();
     for (let i = 0; i < 1_000; i += 1) pipeline.set(`other:${i}`, 'x'.repeat(1_024), 'EX', 60);
     await pipeline.exec();

@@ -1,6 +1,5 @@
 import { NS_PER_MS, stamp } from '../support/history/events.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
-import type { WorkerProcess } from '../support/history/worker-process.js';
 import { pause } from '../support/waiting.js';
 import {
   HEARTBEAT,
@@ -11,10 +10,9 @@ import {
   TIME_LIMIT,
   Scene,
   serve,
+  servedBehind,
   WINDOW,
 } from './scene.js';
-
-type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
 
 /** The pauses before the first three attempts to connect again, at most: 0, 50 and 100 ms, a fifth of jitter. */
 const BACKOFF = 180;
@@ -31,8 +29,7 @@ describe('Redis is killed and restarted with an append-only file', () => {
   afterEach(() => scene.close());
 
   test('the same holder goes on, and the line is kept', async () => {
-    const [holder, ...others] = (await scene.workers(4)) as Four;
-    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const [first, ...line] = await holderAndLine('k', ...(await scene.workers(4)));
     const { heal } = scene.lab.history.fault('serverAway');
     await scene.server.restart();
     heal();
@@ -51,8 +48,7 @@ describe('Redis is killed and restarted with an append-only file', () => {
   });
 
   test('a release while it is down is made good when it is back: one that can be reached is served, and all the others in order', async () => {
-    const [holder, ...others] = (await scene.workers(4)) as Four;
-    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const [first, ...line] = await holderAndLine('k', ...(await scene.workers(4)));
     const { heal } = scene.lab.history.fault('serverAway');
     await scene.server.kill();
     void first.release();
@@ -66,12 +62,8 @@ describe('Redis is killed and restarted with an append-only file', () => {
   });
 
   test('away for longer than a liveness window, with the message of a grant lost: the first to come back may be served first, and all the others in order', async () => {
-    const [holder, other, newcomer] = (await scene.workers(3)) as [
-      WorkerProcess,
-      WorkerProcess,
-      WorkerProcess,
-    ];
-    const [unaware] = (await scene.behindProxy(1)) as [WorkerProcess];
+    const [holder, other, newcomer] = await scene.workers(3);
+    const [unaware] = await scene.behindProxy(1);
     const [first, next, behind] = await holderAndLine('k', holder, unaware, other);
     const deaf = scene.proxy.dropMessages();
     await first.release();
@@ -92,7 +84,7 @@ describe('Redis is killed and restarted with an append-only file', () => {
   });
 
   test('a head of the line that did not come back is passed over after one liveness window', async () => {
-    const [holder, head, ...others] = (await scene.workers(4)) as Four;
+    const [holder, head, ...others] = await scene.workers(4);
     const [first, , ...line] = await holderAndLine('k', holder, head, ...others);
     const { heal } = scene.lab.history.fault('serverAway');
     await scene.server.kill();
@@ -117,9 +109,7 @@ describe('Redis is killed and restarted with an append-only file', () => {
     await scene.subscribed(line.length + 1);
     heal();
     await pause(HEARTBEAT);
-    const inFront = line.filter(({ name }) => name === next.request);
-    const behind = line.filter(({ name }) => name !== next.request);
-    expect(await serve([...inFront, ...behind])).toEqual([...inFront, ...behind].map(({ name }) => name));
+    await servedBehind(next, line);
   };
 });
 
@@ -133,7 +123,7 @@ describe('a lock that its last hold keeps, while Redis is killed and restarted w
   afterEach(() => scene.close());
 
   test('stays kept until its time, then the line is served in order', async () => {
-    const [holder, ...others] = (await scene.workers(4)) as Four;
+    const [holder, ...others] = await scene.workers(4);
     const first = holder.ask('k', { holdAtLeast: KEEP });
     const { at } = await first.granted();
     const line = [];
@@ -175,8 +165,7 @@ describe('Redis loses its data', () => {
   ])(
     '$how: the holder learns it, tokens rise, waiters re-enter in the order of their tickets',
     async ({ lose, reconnect }) => {
-      const [holder, ...others] = (await scene.workers(4)) as Four;
-      const [first, ...line] = await holderAndLine('k', holder, ...others);
+      const [first, ...line] = await holderAndLine('k', ...(await scene.workers(4)));
       const { token } = await first.granted();
       const { fault, heal } = scene.lab.history.fault('dataLost');
       await lose();

@@ -1,14 +1,14 @@
 import { Redis } from 'ioredis';
 import { expectWithin, type Moment } from '../support/bounds.js';
 import type { CheckLimits } from '../support/history/check-limits.js';
-import { NS_PER_MS, stamp } from '../support/history/events.js';
-import { Lab, USUAL_TIMES, type LabTimes, type WorkerOptions } from '../support/history/lab.js';
+import type { RequestEvent } from '../support/history/events.js';
+import { Lab, USUAL_TIMES, type LabTimes, type Several, type WorkerOptions } from '../support/history/lab.js';
 import type { Report } from '../support/history/report.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { clientChannels, startRedisServer, type RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { eventually, pause } from '../support/waiting.js';
+import { eventually } from '../support/waiting.js';
 
 /** L: how long the server honours a grant without hearing from its holder, ms. */
 export const LEASE = USUAL_TIMES.lease;
@@ -63,12 +63,12 @@ export class Scene {
     return scene;
   }
 
-  workers(many: number, options: WorkerOptions = {}): Promise<WorkerProcess[]> {
+  workers<N extends number>(many: N, options: WorkerOptions = {}): Promise<Several<N>> {
     return this.lab.workersAlike(many, options);
   }
 
   /** As `workers`, all their traffic passing the front. */
-  behindProxy(many: number): Promise<WorkerProcess[]> {
+  behindProxy<N extends number>(many: N): Promise<Several<N>> {
     return this.workers(many, { redis: this.proxy.url });
   }
 
@@ -141,13 +141,18 @@ export async function serve(requests: readonly RemoteRequest[]): Promise<string[
   return served;
 }
 
+/** Those in line are served in their order, behind the one that was granted the lock first. */
+export async function servedBehind(first: RequestEvent, line: readonly RemoteRequest[]): Promise<void> {
+  const behind = line.filter(({ name }) => name !== first.request);
+  const all = [...line.filter((request) => !behind.includes(request)), ...behind];
+  expect(await serve(all)).toEqual(all.map(({ name }) => name));
+}
+
 /** Looks whether it still holds the lock. */
 export async function isHeld(request: RemoteRequest): Promise<boolean> {
   const looks = request.events.filter(({ type }) => type === 'assertHeld').length;
   request.assertHeld();
-  for (const end = stamp() + TIME_LIMIT * NS_PER_MS; stamp() < end; await pause(3)) {
-    const look = request.events.filter((event) => event.type === 'assertHeld')[looks];
-    if (look) return look.held;
-  }
-  throw new Error(`${request.name} did not look.`);
+  const look = () => request.events.filter((event) => event.type === 'assertHeld')[looks];
+  await eventually(() => look() !== undefined, TIME_LIMIT, `${request.name} to look`);
+  return look()!.held;
 }

@@ -1,6 +1,6 @@
 import { stamp } from '../support/history/events.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
-import type { WorkerProcess } from '../support/history/worker-process.js';
+import type { Several } from '../support/history/lab.js';
 import { pause } from '../support/waiting.js';
 import {
   GRACE,
@@ -16,8 +16,6 @@ import {
 } from './scene.js';
 import { startSteppableServer, whyNotSteppable, type SteppableServer } from './steppable-server.js';
 
-type Four = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
-
 const HOUR = 3_600;
 
 const obstacle = whyNotSteppable();
@@ -29,13 +27,13 @@ describeHere(
   () => {
     let scene: Scene;
     let server: SteppableServer;
-    let workers: Four;
+    let workers: Several<4>;
     /** By so many seconds it is set now. */
     let set = 0;
     beforeAll(async () => {
       server = await startSteppableServer();
       scene = await Scene.on(server);
-      workers = (await scene.workers(4)) as Four;
+      workers = await scene.workers(4);
     });
     afterEach(() => {
       server.setClock((set = 0));

@@ -16,8 +16,6 @@ import {
 } from './scene.js';
 import { SLACK } from '../support/history/check-limits.js';
 
-type Two = [WorkerProcess, WorkerProcess];
-
 describe('a process that gets no turn', () => {
   let scene: Scene;
   let holder: WorkerProcess;
@@ -25,7 +23,7 @@ describe('a process that gets no turn', () => {
   let other: WorkerProcess;
   beforeAll(async () => {
     scene = await Scene.open();
-    [holder, head, other] = (await scene.workers(3)) as [...Two, WorkerProcess];
+    [holder, head, other] = await scene.workers(3);
   });
   afterAll(() => scene.close());
 
@@ -158,7 +156,7 @@ test('an event loop blocked for a heartbeat period: the lock is kept', async () 
   const period = PATIENT_TIMES.livenessWindow / 3;
   const scene = await Scene.open({}, PATIENT_TIMES);
   try {
-    const [holder, other] = (await scene.workers(2)) as Two;
+    const [holder, other] = await scene.workers(2);
     const [first, next] = await holderAndLine('k', holder, other);
     for (let i = 0; i < 4; i += 1) {
       holder.block(period);

@@ -18,14 +18,14 @@ interface Sent<T> {
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-const lease = 900;
+const lease = 1_500;
 
 describe('the async context of what a Redis client does on its own', () => {
   const requests = new AsyncLocalStorage<object>();
   const clients = new InProcessClients(uniquePrefix(), {
     lease,
     livenessWindow: lease,
-    commandTimeout: 300,
+    commandTimeout: 1_000,
   });
   afterEach(() => clients.close());
 

@@ -1,30 +1,21 @@
 import { Redis } from 'ioredis';
 import { InProcessClients } from '../support/in-process-client.js';
 import { eventually, SOON } from '../support/waiting.js';
-import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { OwnServer } from '../support/own-server.js';
+import { uniquePrefix } from '../support/redis.js';
 
 describe('a server that refuses the credentials', () => {
-  let server: RedisServer;
-  let admin: Redis;
-  let clients: InProcessClients;
-  beforeAll(async () => {
-    server = await startRedisServer();
-    admin = new Redis(server.url);
-    await admin.config('SET', 'requirepass', 'right-one');
-    clients = new InProcessClients(uniquePrefix());
-  });
-  afterAll(async () => {
-    await clients.close();
-    admin.disconnect();
-    await server.stop();
-  });
+  const own = new OwnServer();
+  const clients = new InProcessClients(uniquePrefix());
+  beforeAll(() => own.admin.config('SET', 'requirepass', 'right-one'));
+  afterEach(() => clients.close());
 
   test.each([
     ['a wrong password', ':s3cret-wrong@'],
     ['an unknown user', 'stranger:s3cret-wrong@'],
     ['no password', ''],
   ])('for %s: start and requests say so, without the password', async (_, credentials) => {
-    const client = await clients.start(server.url.replace('redis://', `redis://${credentials}`));
+    const client = await clients.start(own.url.replace('redis://', `redis://${credentials}`));
     expect(client.warnings.join()).toMatch(/rejects the credentials/);
     const refused = await client.service.acquire('a').catch((error: unknown) => error);
     expect(refused).toMatchObject({
@@ -38,9 +29,9 @@ describe('a server that refuses the credentials', () => {
   test('a function is asked for new ones when they were rotated: requests are served, and locks stay held', async () => {
     let password = 'first-token';
     const allow = (...rule: string[]): Promise<unknown> =>
-      admin.call('ACL', 'SETUSER', 'rotating', 'on', '~*', '&*', '+@all', ...rule);
+      own.admin.call('ACL', 'SETUSER', 'rotating', 'on', '~*', '&*', '+@all', ...rule);
     await allow(`>${password}`);
-    const { port } = server;
+    const { port } = own.server;
     let asked = 0;
     const client = await clients.start(() => {
       asked += 1;
@@ -49,7 +40,7 @@ describe('a server that refuses the credentials', () => {
     const lock = await client.service.acquire('held');
     password = 'second-token';
     await allow('<first-token', `>${password}`);
-    await admin.client('KILL', 'USER', 'rotating');
+    await own.admin.client('KILL', 'USER', 'rotating');
     const { service } = client;
     const served = (): Promise<boolean> =>
       service.health().then((health) => health.reachable && health.listening);
@@ -62,9 +53,9 @@ describe('a server that refuses the credentials', () => {
   });
 
   test('until they are right: then requests are served', async () => {
-    const client = await clients.start(server.url.replace('redis://', 'redis://:late-one@'));
+    const client = await clients.start(own.url.replace('redis://', 'redis://:late-one@'));
     const early = client.service.acquire('b');
-    await admin.config('SET', 'requirepass', 'late-one');
+    await own.admin.config('SET', 'requirepass', 'late-one');
     await (await early).release();
   });
 });

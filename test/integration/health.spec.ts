@@ -1,17 +1,19 @@
 import { HealthIndicatorService, TerminusModule } from '@nestjs/terminus';
 import { Test } from '@nestjs/testing';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { FairLockHealthIndicator } from 'nestjs-fair-lock/terminus';
 import type { LockStoreUnavailableError } from '../../lib/core/errors/errors.js';
 import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { USUAL_TIMES } from '../support/history/lab.js';
 import { startStore } from '../support/redisson.js';
-import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { OwnServer } from '../support/own-server.js';
+import { uniquePrefix, type RedisServer } from '../support/redis.js';
 import { eventually, SOON } from '../support/waiting.js';
 import { runCli } from './cli/cli-process.js';
 
 const PREFIX = uniquePrefix();
+const own = new OwnServer();
 
 interface State {
   /** Makes it so; what it returns ends it. */
@@ -89,39 +91,40 @@ const STATES: Readonly<Record<string, State>> = {
 
 describe('a call, health(), readiness and doctor say the same of a Redis that is', () => {
   const clients = new InProcessClients(PREFIX);
-  let server: RedisServer;
-  let admin: Redis;
   let locks: FairLockService;
   let indicator: FairLockHealthIndicator;
   beforeAll(async () => {
-    server = await startRedisServer();
-    admin = new Redis(server.url, { maxRetriesPerRequest: null });
-    admin.on('error', () => undefined); // it is killed on purpose
-    locks = (await clients.start(server.url)).service;
+    locks = (await clients.start(own.url)).service;
     const module = await Test.createTestingModule({ imports: [TerminusModule] }).compile();
     indicator = new FairLockHealthIndicator(module.get(HealthIndicatorService));
   });
-  afterAll(async () => {
-    await clients.close();
-    admin.disconnect();
-    await server.stop();
-  });
+  afterAll(() => clients.close());
 
   test.each(Object.entries(STATES))('%s', async (name, { begin, end, user, failure, listening, doctor }) => {
-    const url = user ? await addUser(user) : server.url;
+    const { server, admin } = own;
+    const url = user ? await addUser(user) : own.url;
     const service = user ? (await clients.start(url)).service : locks;
     await begin?.(server, admin);
     try {
-      const served = async (): Promise<boolean> => (await service.health()).listening;
-      if (failure === undefined && listening === undefined) await eventually(served, SOON, 'the connections');
-      const [call, health, readiness] = await Promise.all([
-        failureOf(service.withLock('free', () => undefined)),
-        service.health(),
-        indicator.check('locks', service),
-      ]);
+      const ask = async () => {
+        const [call, health, { locks: readiness }] = await Promise.all([
+          failureOf(service.withLock('free', () => undefined)),
+          service.health(),
+          indicator.check('locks', service),
+        ]);
+        return { call, health, readiness };
+      };
+      let said = await ask();
+      // It has to connect, and on a busy machine a message may take longer than a command may.
+      const isUp = async () => {
+        said = await ask();
+        return said.health.listening && said.readiness?.['status'] === 'up';
+      };
+      if (failure === undefined && listening === undefined) await eventually(isUp, SOON, 'the connections');
+      const { health } = said;
       const { status, out, err } = await runCli(url, 'doctor', '--prefix', PREFIX);
       const what = health.problem ?? '';
-      expect({ call, health, readiness: readiness.locks, status }).toEqual({
+      expect({ ...said, status }).toEqual({
         call: failure,
         health: {
           reachable: failure === undefined,
@@ -152,28 +155,18 @@ describe('a call, health(), readiness and doctor say the same of a Redis that is
   });
 
   async function addUser(rule: readonly string[]): Promise<string> {
-    await admin.call('ACL', 'SETUSER', 'lock', 'reset', 'on', '>secret', '~*', '&*', '+@all', ...rule);
-    return server.url.replace('redis://', 'redis://lock:secret@');
+    await own.admin.call('ACL', 'SETUSER', 'lock', 'reset', 'on', '>secret', '~*', '&*', '+@all', ...rule);
+    return own.urlOf('lock');
   }
 });
 
 describe('health()', () => {
-  let server: RedisServer;
-  let admin: Redis;
   let clients: InProcessClients | undefined;
-  beforeAll(async () => {
-    server = await startRedisServer();
-    admin = new Redis(server.url);
-  });
   afterEach(() => clients?.close());
-  afterAll(async () => {
-    admin.disconnect();
-    await server.stop();
-  });
 
   test('is not reachable while fewer replicas than demanded confirm a write', async () => {
     clients = new InProcessClients(PREFIX, undefined, { replicas: { min: 1, timeout: 100 } });
-    const { service } = await clients.start(server.url);
+    const { service } = await clients.start(own.url);
     await expect(service.acquire('k')).rejects.toMatchObject({ code: 'NOT_REPLICATED' });
     const problem = '0 of the required 1 replicas confirmed a write within 100 ms.';
     expect(await service.health()).toEqual({ reachable: false, listening: true, problem });
@@ -181,7 +174,7 @@ describe('health()', () => {
 
   test('is not reachable while a new primary grants nothing to strict clients, and then is', async () => {
     clients = new InProcessClients(uniquePrefix(), USUAL_TIMES, { maxLease: 2 * USUAL_TIMES.lease });
-    const { service } = await clients.start(server.url);
+    const { service } = await clients.start(own.url);
     const problem = expect.stringMatching(/^Strict mode: this Redis has just become the primary/) as unknown;
     expect(await service.health()).toEqual({ reachable: false, listening: true, problem });
     await (await service.acquire('k')).release();
@@ -191,28 +184,28 @@ describe('health()', () => {
   test('is not reachable for a client that strict clients exclude', async () => {
     const prefix = uniquePrefix();
     clients = new InProcessClients(prefix);
-    await admin.hset(`${prefix}:primary`, { id: 'x', since: 0, lease: 1_000 });
-    const { service } = await clients.start(server.url);
+    await own.admin.hset(`${prefix}:primary`, { id: 'x', since: 0, lease: 1_000 });
+    const { service } = await clients.start(own.url);
     const problem = 'Locks are rejected because of the option strict.';
     expect(await service.health()).toEqual({ reachable: false, listening: true, problem });
   });
 
   test('leaves its key for a second at most where the right to delete it is missing', async () => {
-    await admin.call('ACL', 'SETUSER', 'keeper', 'on', '>secret', '~*', '&*', '+@all', '-del', '-hdel');
+    await own.admin.call('ACL', 'SETUSER', 'keeper', 'on', '>secret', '~*', '&*', '+@all', '-del', '-hdel');
     clients = new InProcessClients(uniquePrefix());
-    const { service } = await clients.start(server.url.replace('redis://', 'redis://keeper:secret@'));
-    await admin.flushall();
+    const { service } = await clients.start(own.urlOf('keeper'));
+    await own.admin.flushall();
     expect(await service.health()).toMatchObject({ reachable: false, failure: 'not-permitted' });
-    const [key = ''] = await admin.keys('*');
-    expect(await admin.pttl(key)).toBeGreaterThan(0);
+    const [key = ''] = await own.admin.keys('*');
+    expect(await own.admin.pttl(key)).toBeGreaterThan(0);
   });
 
   test('speaks for the store redisson, too', async () => {
-    const store = await startStore({ redis: server.url });
+    const store = await startStore({ redis: own.url });
     expect(await store.health()).toEqual({ reachable: true, listening: true });
-    await admin.config('SET', 'maxmemory', '1');
+    await own.admin.config('SET', 'maxmemory', '1');
     expect(await store.health()).toMatchObject({ reachable: false, failure: 'out-of-memory' });
-    await admin.config('SET', 'maxmemory', '0');
+    await own.admin.config('SET', 'maxmemory', '0');
     await store.close();
   });
 });

@@ -8,7 +8,7 @@ import { deferred, eventually, SOON } from '../support/waiting.js';
 import { ask } from '../support/ask.js';
 
 /** For so long after its grant nobody else gets the lock, ms. */
-const KEEP = 700;
+const KEEP = 1_500;
 /** Two busy cores get a second; a heartbeat would come after 3.3 s, and a look of its own accord after 5 s. */
 const PROMPT = 1_000;
 

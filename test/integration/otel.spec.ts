@@ -17,8 +17,9 @@ import {
 import { instrumentFairLock, linksToTerm } from 'nestjs-fair-lock/otel';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { waiting } from '../support/requests.js';
 import { bench } from '../unit/core/support.js';
-import { abortsOf, deferred, eventually, pause, SOON } from '../support/waiting.js';
+import { abortsOf, deferred, pause, SOON } from '../support/waiting.js';
 
 const options = { group: 'order:<0.id>', label: 'Orders.pay' };
 
@@ -101,7 +102,7 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
   test('a request that stands in line has a span for it, from the call to the grant', async () => {
     const busy = await one.service.acquire('order:2');
     const waits = request(() => one.service.withLock('order:2', () => undefined, options));
-    await eventually(async () => (await one.store.inspect('order:2')).queueLength === 1, SOON, 'a waiter');
+    await waiting(one.store, 'order:2', 1);
     await busy.release();
     await waits;
     const [wait] = named('fairlock wait');
@@ -113,11 +114,7 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
     const writer = await one.service.acquire('order:shared');
     const keys = ['order:shared', { key: 'order:supplier', permits: 3, weight: 2 }];
     const both = one.service.withLock(keys, () => undefined, { ...options, mode: 'read' });
-    await eventually(
-      async () => (await one.store.inspect('order:shared')).queueLength === 1,
-      SOON,
-      'a reader in line',
-    );
+    await waiting(one.store, 'order:shared', 1);
     await writer.release();
     await both;
     const shareOf = ({ attributes }: ReadableSpan): unknown[] =>
@@ -236,7 +233,7 @@ describe('the telemetry of nestjs-fair-lock/otel', () => {
       const { traceId } = span.spanContext();
       const lock = await one.service.acquire('order:4');
       const waits = one.service.withLock('order:4', () => undefined);
-      const { processes } = await one.service.query();
+      const { processes } = await one.service.query({ timeout: SOON });
       expect(processes[0]?.holds[0]?.traceId).toBe(traceId);
       expect(processes[0]?.waits[0]?.traceId).toBe(traceId);
       await lock.release();

@@ -13,6 +13,7 @@ import type { HoldOutcome, LockEvent, WaitOutcome } from '../../lib/core/diagnos
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { startStore } from '../support/redisson.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
+import { waiting } from '../support/requests.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, SOON } from '../support/waiting.js';
 import { ask } from '../support/ask.js';
@@ -52,8 +53,6 @@ describe('what the metrics count', () => {
     await meterProvider.shutdown();
   });
 
-  const inLine = (key: string): Promise<void> =>
-    eventually(async () => (await one.store.inspect(key)).queueLength === 1, SOON, 'a waiter');
   /** Cuts the second client off while `code` runs. */
   const withoutRedis = async (code: () => Promise<unknown>): Promise<void> => {
     const heal = proxy.acceptAndClose();
@@ -79,10 +78,10 @@ describe('what the metrics count', () => {
     aborted: (key) =>
       two.service.withLock(key, async () => {
         const gone = new AbortController();
-        const waiting = wait(key, { signal: gone.signal });
-        await inLine(key);
+        const asked = wait(key, { signal: gone.signal });
+        await waiting(one.store, key, 1);
         gone.abort();
-        await expect(waiting).rejects.toMatchObject({ code: 'ABORTED' });
+        await expect(asked).rejects.toMatchObject({ code: 'ABORTED' });
       }),
     full: (key) =>
       two.service.withLock(key, () =>
@@ -204,12 +203,12 @@ describe('what the metrics count', () => {
     const redis = new Redis(redisUrl());
     const store = await startStore({ redis: redisUrl(), lockWatchdogTimeout: 600 });
     const busy = await ask(store, { key: name, waitTime: SOON, maxQueue: Infinity, label: '' });
-    const waiting = ask(store, { key: name, waitTime: 60_000, maxQueue: Infinity, label: '' });
-    await eventually(async () => (await store.inspect(name)).queueLength === 1, SOON, 'a waiter');
+    const next = ask(store, { key: name, waitTime: 60_000, maxQueue: Infinity, label: '' });
+    await waiting(store, name, 1);
     await redis.del(`redisson_lock_queue:{${name}}`, `redisson_lock_timeout:{${name}}`);
     await published('passed-over');
     await busy.release();
-    await (await waiting).release();
+    await (await next).release();
     await store.close();
     await redis.quit();
   }

@@ -13,7 +13,7 @@ const TIMES = { lease: 60_000, livenessWindow: 3_000, commandTimeout: 10_000 };
 /** N, 4 N and 16 N of what an operation is done to, or beside. */
 const PROCESSES = [4, 16, 64];
 const MANY = [16, 64, 256];
-const PAGE = new URL('../../docs/performance.md', import.meta.url);
+const PAGE = new URL('../../bench/results.md', import.meta.url);
 
 interface Row {
   readonly what: string;
@@ -38,7 +38,7 @@ beforeAll(async () => {
     lease: TIMES.lease,
     window: TIMES.livenessWindow,
     commandTimeout: TIMES.commandTimeout,
-    row: ROW_LENGTH,
+    rowLength: ROW_LENGTH,
   });
   clients = new InProcessClients('price', TIMES);
   crowd = await Promise.all(Array.from({ length: 66 }, () => clients.start(server.url)));
@@ -81,6 +81,13 @@ async function queue(
   return { ended, leave };
 }
 
+/** What each of `handoffs` costs until all `calls` of each process in `waiting` have had the lock. */
+async function handedOn(handoffs: number, waiting: readonly InProcessClient[], calls: number): Promise<Cost> {
+  const holder = (await one.service.acquire(key)) as LockHandle;
+  const { ended } = await queue(waiting, calls);
+  return await meter.cost(handoffs, () => Promise.all([holder.release(), ended]));
+}
+
 /** What `work` costs while `holder` has the lock and so many wait. */
 async function behind(
   waiting: readonly InProcessClient[],
@@ -115,6 +122,14 @@ const SHARES: Readonly<Record<string, (n: number) => (i: number) => AcquireOptio
   'permits, two limits': (n) => (i) => ({ permits: n + (i % 2) }),
 };
 
+/** What is done while so many processes have a call in the queue each. */
+const beside = (what: string, work: (n: number) => Promise<Cost>): Row => ({
+  what,
+  of: 'processes that wait',
+  sizes: PROCESSES,
+  cost: (n) => behind(crowd.slice(0, n), 1, () => work(n)),
+});
+
 const ROWS: readonly Row[] = [
   ...Object.entries(KINDS).map(([kind, options]) => ({
     what: `a free lock is acquired and released: ${kind}`,
@@ -142,12 +157,7 @@ const ROWS: readonly Row[] = [
     sizes: MANY,
     cost: (n) => behind([other], n, () => joined(other)),
   },
-  {
-    what: 'a call joins a queue',
-    of: 'processes that wait',
-    sizes: PROCESSES,
-    cost: (n) => behind(crowd.slice(0, n), 1, () => joined(other)),
-  },
+  beside('a call joins a queue', () => joined(other)),
   ...['no options', 'maxQueue', 'a reader'].map((kind) => ({
     what: `calls join a queue together: ${kind}`,
     of: 'calls',
@@ -161,32 +171,16 @@ const ROWS: readonly Row[] = [
         return cost;
       }),
   })),
-  {
-    what: 'a full queue (`maxQueue`) rejects a call',
-    of: 'processes that wait',
-    sizes: PROCESSES,
-    cost: (n) =>
-      behind(crowd.slice(0, n), 1, async () => {
-        const rejected = (): Promise<unknown> =>
-          expect(other.service.acquire(key, { maxQueue: n })).rejects.toThrow(LockQueueFullError);
-        const costs: Cost[] = [];
-        for (let i = 0; i < 5; i++) costs.push(await meter.cost(1, rejected));
-        // One in 250 ms asks which of the clients listen.
-        return cheapest(costs);
-      }),
-  },
-  {
-    what: 'a try of a lock that is held',
-    of: 'processes that wait',
-    sizes: PROCESSES,
-    cost: (n) => behind(crowd.slice(0, n), 1, () => meter.cost(1, () => other.service.tryAcquire(key))),
-  },
-  {
-    what: 'a heartbeat of a process that waits',
-    of: 'processes that wait',
-    sizes: PROCESSES,
-    cost: (n) => behind(crowd.slice(0, n), 1, () => heartbeats(n)),
-  },
+  beside('a full queue (`maxQueue`) rejects a call', async (n) => {
+    const rejected = (): Promise<unknown> =>
+      expect(other.service.acquire(key, { maxQueue: n })).rejects.toThrow(LockQueueFullError);
+    const costs: Cost[] = [];
+    for (let i = 0; i < 5; i++) costs.push(await meter.cost(1, rejected));
+    // One in 250 ms asks which of the clients listen.
+    return cheapest(costs);
+  }),
+  beside('a try of a lock that is held', () => meter.cost(1, () => other.service.tryAcquire(key))),
+  beside('a heartbeat of a process that waits', (n) => heartbeats(n)),
   {
     what: 'a heartbeat of a process that waits, for each of its calls',
     of: 'calls of the process',
@@ -194,35 +188,52 @@ const ROWS: readonly Row[] = [
     cost: (n) => behind([other], n, () => heartbeats(2, n)),
   },
   {
+    what: 'a process renews its locks, for each',
+    of: 'locks of the process',
+    sizes: MANY,
+    cost: async (n) => {
+      const locks = Array.from({ length: n }, (_, i) => `${key}-${i}`);
+      const held = (await Promise.all(locks.map((lock) => one.service.acquire(lock)))) as LockHandle[];
+      const renewed = new Set<string | undefined>();
+      const ofLocks = ({ script, keys: named }: Run): boolean => {
+        if (script !== 'heartbeat') return false;
+        for (const name of named) renewed.add(/^price:\{(.*)\}$/.exec(name)?.[1]);
+        return true;
+      };
+      const isAll = (run: Run): boolean => ofLocks(run) && locks.every((lock) => renewed.has(lock));
+      const all = (): Promise<unknown> => Promise.all([meter.until(1, isAll), lookedAt(one, locks)]);
+      const cost = await meter.cost(n, all, ofLocks);
+      await release(held);
+      return cost;
+    },
+  },
+  {
+    what: 'a process renews its holds of one lock, for each',
+    of: 'readers of the process',
+    sizes: MANY,
+    cost: async (n) => {
+      const held = await share(n, () => ({ mode: 'read' }));
+      const cost = await heartbeats(1, n, () => lookedAt(one, [key]));
+      await release(held);
+      return cost;
+    },
+  },
+  {
     what: 'the lock goes from one process to the next',
     of: 'processes that wait',
     sizes: PROCESSES,
-    cost: async (n) => {
-      const holder = (await one.service.acquire(key)) as LockHandle;
-      const { ended } = await queue(crowd.slice(0, n), 1);
-      return await meter.cost(n, () => Promise.all([holder.release(), ended]));
-    },
+    cost: (n) => handedOn(n, crowd.slice(0, n), 1),
   },
   {
     what: 'the lock goes from one call of a process to the next',
     of: 'calls that wait',
     sizes: MANY,
-    cost: async (n) => {
-      const holder = (await one.service.acquire(key)) as LockHandle;
-      const { ended } = await queue([other], n);
-      return await meter.cost(n, () => Promise.all([holder.release(), ended]));
-    },
+    cost: (n) => handedOn(n, [other], n),
   },
-  {
-    what: 'a call gives up',
-    of: 'processes that wait',
-    sizes: PROCESSES,
-    cost: (n) =>
-      behind(crowd.slice(0, n), 1, async () => {
-        const { leave } = await queue([other], 1);
-        return await meter.cost(1, () => left(leave, n));
-      }),
-  },
+  beside('a call gives up', async (n) => {
+    const { leave } = await queue([other], 1);
+    return await meter.cost(1, () => left(leave, n));
+  }),
   {
     what: 'calls of a process give up together',
     of: 'calls',
@@ -254,39 +265,29 @@ const ROWS: readonly Row[] = [
       return cheapest(costs);
     },
   },
-  ...Object.entries(SHARES).flatMap(([kind, optionsOf]): Row[] => [
-    {
-      what: `one of several holders releases: ${kind}`,
+  ...Object.entries(SHARES).flatMap(([kind, optionsOf]): Row[] => {
+    const ofHolders = (what: string, work: (held: LockHandle[], n: number) => Promise<Cost>): Row => ({
+      what: `${what}: ${kind}`,
       of: 'holders',
       sizes: MANY,
-      cost: async (n) => {
-        const [first, ...rest] = await share(n, optionsOf(n));
+      cost: async (n) => await work(await share(n, optionsOf(n)), n),
+    });
+    return [
+      ofHolders('one of several holders releases', async ([first, ...rest]) => {
         const cost = await meter.cost(1, () => first!.release());
         await release(rest);
         return cost;
-      },
-    },
-    {
-      what: `all holders of a process release together, for each: ${kind}`,
-      of: 'holders',
-      sizes: MANY,
-      cost: async (n) => {
-        const held = await share(n, optionsOf(n));
-        return await meter.cost(n, () => release(held));
-      },
-    },
-    {
-      what: `\`forceRelease\`, for each holder: ${kind}`,
-      of: 'holders',
-      sizes: MANY,
-      cost: async (n) => {
-        const held = await share(n, optionsOf(n));
+      }),
+      ofHolders('all holders of a process release together, for each', (held, n) =>
+        meter.cost(n, () => release(held)),
+      ),
+      ofHolders('`forceRelease`, for each holder', async (held, n) => {
         const cost = await meter.cost(n, () => other.service.forceRelease(key));
         await release(held);
         return cost;
-      },
-    },
-  ]),
+      }),
+    ];
+  }),
   {
     what: 'a lock is released that `holdAtLeast` keeps',
     of: 'processes that wait',
@@ -300,12 +301,7 @@ const ROWS: readonly Row[] = [
       return cost;
     },
   },
-  {
-    what: '`inspect`, for each that waits',
-    of: 'processes that wait',
-    sizes: PROCESSES,
-    cost: (n) => behind(crowd.slice(0, n), 1, () => meter.cost(n, () => other.service.inspect(key))),
-  },
+  beside('`inspect`, for each that waits', (n) => meter.cost(n, () => other.service.inspect(key))),
 ];
 
 /** What one more call costs until it is in the queue. */
@@ -316,11 +312,20 @@ async function joined(client: InProcessClient): Promise<Cost> {
   return cost;
 }
 
+/** The process asks Redis at once what it knows of these locks, as when a connection is back. */
+function lookedAt({ store }: InProcessClient, locks: readonly string[]): Promise<unknown> {
+  const messages = meter.admin.pipeline();
+  for (const lock of locks)
+    messages.publish(`price:client:${store.peers.self.clientId}`, `look price:{${lock}}`);
+  return messages.exec();
+}
+
 /** The next heartbeats for the lock, each of so many requests. */
-function heartbeats(count: number, each = 1): Promise<Cost> {
+function heartbeats(count: number, each = 1, ask = async (): Promise<unknown> => undefined): Promise<Cost> {
   const ofLock = ({ script, keys: [hash] }: { script: string; keys: readonly string[] }): boolean =>
     script === 'heartbeat' && hash === `price:{${key}}`;
-  return meter.cost(count * each, () => meter.until(count, ofLock), ofLock);
+  const beat = (): Promise<unknown> => Promise.all([meter.until(count, ofLock), ask()]);
+  return meter.cost(count * each, beat, ofLock);
 }
 
 /** Until so many are left in the queue. */
@@ -365,9 +370,10 @@ test.each(ROWS)('the number of $of does not change what it costs Redis: $what', 
   expect(growth(costs, ({ messages }) => messages)).toBeLessThan(FLAT);
 });
 
-test('docs/performance.md has the table of these costs (PRICES=write writes it)', async () => {
-  const table: string[][] = [];
-  for (const row of ROWS) table.push(cellsOf(row, await costsOf(row)));
+test('bench/results.md has the table of these costs (PRICES=write writes it)', async () => {
+  const ofKinds: string[][] = [];
+  for (const row of ROWS) ofKinds.push(cellsOf(row, await costsOf(row)));
+  const table = byOperation(ofKinds);
   const page = readFileSync(PAGE, 'utf8');
   const [before = '', written = '', after = ''] = page.split(
     /(?<=<!-- prices -->\n\n)|(?=\n\n<!-- end of prices -->)/,
@@ -383,12 +389,29 @@ test('docs/performance.md has the table of these costs (PRICES=write writes it)'
   expect(differ).toEqual([]);
 });
 
-const HEAD = ['', 'N, 4 N and 16 N', 'commands', 'messages', 'entries beside N', '4 N', '16 N'];
+const HEAD = ['operation', 'N, 4 N and 16 N', 'commands', 'messages', 'entries with N', '4 N', '16 N'];
 
 function cellsOf({ what, of, sizes }: Row, costs: readonly Cost[]): string[] {
   const last = costs.at(-1)!;
   const figures = [last.commands, last.messages, ...costs.map(({ price }) => price)];
   return [what, `${sizes.join(', ')} ${of}`, ...figures.map((value) => String(Number(value.toPrecision(2))))];
+}
+
+/** One row for all kinds of an operation, `operation: kind`, with the highest price of each column. */
+function byOperation(rows: readonly string[][]): string[][] {
+  const operations = new Map<string, string[]>();
+  for (const row of rows) {
+    const [what = '', sizes = '', ...figures] = row;
+    const [operation = '', kind] = what.split(': ');
+    const name = `${operation}, ${sizes}`;
+    const [kinds, , ...highest] = operations.get(name) ?? [];
+    operations.set(name, [
+      kinds && kind ? `${kinds}; ${kind}` : what,
+      sizes,
+      ...figures.map((figure, i) => String(Math.max(Number(figure), Number(highest[i] ?? 0)))),
+    ]);
+  }
+  return [...operations.values()];
 }
 
 const withoutFigures = (cells: readonly string[]): string[] => cells.slice(0, 2);

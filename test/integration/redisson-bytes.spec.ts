@@ -15,8 +15,14 @@ const NOON = Date.UTC(2030, 0, 1, 12);
 
 /** A command takes less than this on a machine that is busy, so that a TTL that it reads was so much longer a moment before, ms. */
 const RTT = 5_000;
-/** What is left of a lease or a wait, or a time; how much does not matter. */
-const LEFT: unknown = expect.any(Number);
+/** The reply to who is in line behind t1, with so many before it; `entered`: it has just joined. How much is left of the lease does not matter. */
+const inLine = (ahead: number, entered: boolean): object => ({
+  status: 'queued',
+  ahead,
+  entered,
+  holder: 't1',
+  left: expect.any(Number) as unknown,
+});
 
 /** What the scripts leave in Redis, byte by byte, with the clients' clocks held still. */
 describe('the wire format of Redisson', () => {
@@ -109,20 +115,8 @@ describe('the wire format of Redisson', () => {
       await line('t2', 't3');
       wire.clientTime = (await deadlineOf('t3')) + 1;
       const left = await redis.pttl(NAME);
-      expect(await ask('t3')).toMatchObject({
-        status: 'queued',
-        ahead: 0,
-        entered: true,
-        holder: 't1',
-        left: LEFT,
-      });
-      expect(await ask('t2')).toMatchObject({
-        status: 'queued',
-        ahead: 1,
-        entered: true,
-        holder: 't1',
-        left: LEFT,
-      });
+      expect(await ask('t3')).toMatchObject(inLine(0, true));
+      expect(await ask('t2')).toMatchObject(inLine(1, true));
       const { queue, deadlines } = await state();
       expect(queue).toEqual(['t3', 't2']);
       expect(Number(deadlines['t3'])).toBeLessThanOrEqual(wire.clientTime + left + WAIT);
@@ -214,11 +208,7 @@ describe('the wire format of Redisson', () => {
       },
     };
     expect(await state()).toEqual(after);
-    expect(await leave('t3')).toMatchObject({
-      woken: undefined,
-      holder: 't1',
-      ahead: undefined,
-    });
+    expect(await leave('t3')).toMatchObject({ woken: undefined, holder: 't1', ahead: undefined });
     expect(await state()).toEqual(after);
   });
 
@@ -268,12 +258,12 @@ describe('the wire format of Redisson', () => {
   test('force release ends the grant of anyone, and wakes the head', async () => {
     await line('t2');
     const published = await listen();
-    expect(await commands.forceRelease(keys, 't1')).toMatchObject({ status: 'FORCED', woken: 't2' });
+    expect(await commands.forceRelease(keys, 't1')).toEqual({ ended: true, woken: 't2' });
     expect(await published()).toEqual([`redisson_lock__channel:{${NAME}}:t2 0`]);
     expect(await state()).toMatchObject({ lock: {}, queue: ['t2'] });
-    expect(await commands.forceRelease(keys, '')).toMatchObject({ status: 'FREE', woken: 't2' });
+    expect(await commands.forceRelease(keys, '')).toEqual({ ended: false, woken: 't2' });
     expect(await ask('t2')).toMatchObject({ status: 'granted' });
-    expect(await commands.forceRelease(keys, 't1')).toMatchObject({ status: 'FREE' });
+    expect(await commands.forceRelease(keys, 't1')).toMatchObject({ ended: false });
     expect(await state()).toMatchObject({ lock: { t2: '1' } });
   });
 
@@ -325,27 +315,9 @@ describe('the wire format of Redisson', () => {
       async (lost) => {
         await line('t2', 't3');
         await redis.del(`${lost}:{${NAME}}`);
-        expect(await ask('t2')).toMatchObject({
-          status: 'queued',
-          ahead: 0,
-          entered: true,
-          holder: 't1',
-          left: LEFT,
-        });
-        expect(await ask('t3')).toMatchObject({
-          status: 'queued',
-          ahead: 1,
-          entered: true,
-          holder: 't1',
-          left: LEFT,
-        });
-        expect(await ask('t3')).toMatchObject({
-          status: 'queued',
-          ahead: 1,
-          entered: false,
-          holder: 't1',
-          left: LEFT,
-        });
+        expect(await ask('t2')).toMatchObject(inLine(0, true));
+        expect(await ask('t3')).toMatchObject(inLine(1, true));
+        expect(await ask('t3')).toMatchObject(inLine(1, false));
         const { queue, deadlines } = await state();
         expect(queue).toEqual(['t2', 't3']);
         expect(Object.keys(deadlines).sort()).toEqual(['t2', 't3']);
@@ -355,14 +327,7 @@ describe('the wire format of Redisson', () => {
     test('a waiter behind others that lost only its deadline is in line once again when it asks', async () => {
       await line('t2', 't3', 't4');
       await redis.zrem(`redisson_lock_timeout:{${NAME}}`, 't3');
-      expect(await ask('t3')).toMatchObject({
-        status: 'queued',
-        ahead: 2,
-        entered: true,
-        holder: 't1',
-        left: LEFT,
-        head: 't2',
-      });
+      expect(await ask('t3')).toMatchObject({ ...inLine(2, true), head: 't2' });
       expect((await state()).queue).toEqual(['t2', 't4', 't3']);
     });
 

@@ -1,12 +1,13 @@
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { RedissonWire } from './redisson-wire.js';
+import { QUICK } from '../support/quick.js';
 import { SOON } from '../support/waiting.js';
 
 const NOON = Date.UTC(2030, 0, 1, 12);
 const LEASE = 3_000;
 const WAIT = 2_000;
-/** 40,000 commands take 8 s alone, and minutes on a busy machine, ms; beyond that the property fails and prints its seed. */
+/** 40,000 commands (at night) take 8 s alone, and minutes on a busy machine, ms; beyond that the property fails and prints its seed. */
 const TIME_LIMIT = 240_000;
 
 jest.setTimeout(TIME_LIMIT + SOON);
@@ -79,7 +80,7 @@ describe('the places of live waiters in a line that is never empty', () => {
     });
     const seed = process.env['SEED'];
     await fc.assert(property, {
-      numRuns: 200,
+      numRuns: QUICK ? 50 : 200,
       interruptAfterTimeLimit: TIME_LIMIT,
       markInterruptAsFailure: true,
       ...(seed !== undefined && { seed: Number(seed) }),

@@ -1,7 +1,8 @@
-import { Redis } from 'ioredis';
+import { type Redis } from 'ioredis';
 import type { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
 import { TestRequest, type TestRequestOptions } from '../contract/store-under-test.js';
-import { type RedisServer, startRedisServer } from '../support/redis.js';
+import { OwnServer } from '../support/own-server.js';
+import { type RedisServer } from '../support/redis.js';
 import { readLock, startStore, type StoreSettings } from '../support/redisson.js';
 import { type ProxiedCommand, TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, SOON } from '../support/waiting.js';
@@ -17,21 +18,12 @@ export const SLACK = 500;
 
 /** A Redis of its own, and clients of the redisson store behind a proxy. For one spec: it is made anew before each test. */
 export class RedissonScene {
-  server!: RedisServer;
   proxy!: TcpProxy;
-  redis!: Redis;
   warnings: string[] = [];
   private stores: RedissonLockStore[] = [];
+  private readonly own = new OwnServer();
 
   constructor() {
-    beforeAll(async () => {
-      this.server = await startRedisServer();
-      this.redis = new Redis(this.server.url);
-    });
-    afterAll(async () => {
-      this.redis.disconnect();
-      await this.server.stop();
-    });
     beforeEach(async () => {
       this.proxy = await TcpProxy.start(this.server.url);
       [this.stores, this.warnings] = [[], []];
@@ -41,6 +33,14 @@ export class RedissonScene {
       await Promise.all(this.stores.map((store) => store.close()));
       await this.proxy.close();
     });
+  }
+
+  get server(): RedisServer {
+    return this.own.server;
+  }
+
+  get redis(): Redis {
+    return this.own.admin;
   }
 
   /** A client behind the proxy, unless told otherwise. */
@@ -69,6 +69,13 @@ export class RedissonScene {
       SOON,
       `${count} waiters to listen`,
     );
+  }
+
+  /** The first warning that contains this. */
+  async warning(text: string): Promise<string | undefined> {
+    const found = (): string | undefined => this.warnings.find((warning) => warning.includes(text));
+    await eventually(() => found() !== undefined, SOON, `the warning "${text}"`);
+    return found();
   }
 
   async channelOfWaiter(): Promise<string> {

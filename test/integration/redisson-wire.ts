@@ -3,12 +3,7 @@ import { Redis } from 'ioredis';
 import { CommandConnection } from '../../lib/stores/redis-client/commands/command-connection.js';
 import { openConnection } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { Retry } from '../../lib/stores/redis-client/commands/retry.js';
-import {
-  type AcquireReply,
-  RedissonCommands,
-  type ReleaseReply,
-  type WireRequest,
-} from '../../lib/stores/redisson/commands.js';
+import { type AcquireReply, RedissonCommands, type WireRequest } from '../../lib/stores/redisson/commands.js';
 import { type LineKeys, lineKeys } from '../../lib/stores/redisson/keys.js';
 import { type LeaveReply } from '../../lib/stores/redisson/leavers.js';
 import { databaseUrl, type RawLock, readLock } from '../support/redisson.js';
@@ -78,7 +73,7 @@ export class RedissonWire {
     return this.commands.leave(this.keys, this.request(id, { wait }));
   }
 
-  release(id: string): Promise<ReleaseReply> {
+  release(id: string): ReturnType<RedissonCommands['release']> {
     return this.commands.release(this.keys, this.request(id));
   }
 

@@ -1,9 +1,9 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { CommandConnection } from '../../lib/stores/redis-client/commands/command-connection.js';
 import { openConnection } from '../../lib/stores/redis-client/connection/redis-source.js';
 import { script, type Script } from '../../lib/stores/redis-client/commands/script.js';
 import { CommandFailure } from '../../lib/stores/redis-client/server/server-failure.js';
-import { startRedisServer, type RedisServer } from '../support/redis.js';
+import { OwnServer } from '../support/own-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { pause, SOON } from '../support/waiting.js';
 
@@ -14,24 +14,16 @@ const long = (text: string): Script => script('long', `${text} ${'-'.repeat(17_0
 
 const APPEND = long("return redis.call('RPUSH', KEYS[1], ARGV[1]) --");
 
-let server: RedisServer;
+const own = new OwnServer();
 let admin: Redis;
 let proxy: TcpProxy;
 let connection: CommandConnection;
 
-beforeAll(async () => {
-  server = await startRedisServer();
-  admin = new Redis(server.url);
-});
-afterAll(async () => {
-  admin.disconnect();
-  await server.stop();
-});
-
 beforeEach(async () => {
+  ({ admin } = own);
   await admin.flushall();
   await admin.script('FLUSH');
-  proxy = await TcpProxy.start(server.url);
+  proxy = await TcpProxy.start(own.url);
   connection = new CommandConnection(openConnection(proxy.url, 'commands'), SOON);
   connection.connect();
   await connection.whenReady(SOON);
@@ -92,7 +84,8 @@ describe('scripts that are under way together', () => {
 });
 
 describe('a script that is late on a connection that answers', () => {
-  const LIMIT = 300;
+  /** A busy machine stands still for up to half a second. */
+  const LIMIT = 900;
   let slow: CommandConnection;
   beforeEach(async () => {
     slow = new CommandConnection(openConnection(proxy.url, 'commands'), LIMIT);
@@ -109,7 +102,7 @@ describe('a script that is late on a connection that answers', () => {
     await send('others');
     // In steps that are shorter than the limit, for a connection that says nothing for so long is dropped.
     const others: Promise<unknown>[] = [];
-    for (let delay = 50; delay <= 2.5 * LIMIT; delay += 50) {
+    for (let delay = LIMIT / 6; delay <= 2.5 * LIMIT; delay += LIMIT / 6) {
       proxy.disturb({ delay }, { direction: 'toClient' });
       for (let i = 0; i < 5; i += 1) {
         others.push(slow.scripts.run(APPEND, ['others'], [0]));

@@ -1,11 +1,14 @@
 import { Redis } from 'ioredis';
 import { LockStoreUnavailableError } from '../../lib/core/errors/errors.js';
 import type { FairLock } from '../../lib/core/holds/fair-lock.js';
-import { Lab, USUAL_TIMES } from '../support/history/lab.js';
-import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
-import { freePort, startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { USUAL_TIMES } from '../support/history/lab.js';
+import { InProcessClients } from '../support/in-process-client.js';
+import { OwnServer } from '../support/own-server.js';
+import { freePort, startRedisServer, uniquePrefix } from '../support/redis.js';
+import { inLine, refusal, waiting } from '../support/requests.js';
 import { Stopwatch } from '../support/stopwatch.js';
-import { deferred, eventually, pause, within, SOON } from '../support/waiting.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { eventually, pause, within, SOON } from '../support/waiting.js';
 
 const { commandTimeout, lease } = USUAL_TIMES;
 /** ε of two busy cores. */
@@ -16,8 +19,8 @@ describe('a server in trouble', () => {
   beforeEach(() => (clients = new InProcessClients(uniquePrefix())));
   afterEach(() => clients.close());
 
-  const refusal = async (promise: Promise<unknown>): Promise<LockStoreUnavailableError> => {
-    const outcome: unknown = await promise.catch((error: unknown) => error);
+  const unavailable = async (promise: Promise<unknown>): Promise<LockStoreUnavailableError> => {
+    const outcome = await refusal(promise);
     expect(outcome).toBeInstanceOf(LockStoreUnavailableError);
     return outcome as LockStoreUnavailableError;
   };
@@ -36,7 +39,7 @@ describe('a server in trouble', () => {
       client.service.tryAcquire('a'),
       client.service.inspect('a'),
     ];
-    for (const error of await Promise.all(attempts.map(refusal))) {
+    for (const error of await Promise.all(attempts.map(unavailable))) {
       expect(error.failure).toBe('unreachable');
       expect(error.details).toMatch(/no connection to Redis \(.*ECONNREFUSED/);
     }
@@ -59,7 +62,7 @@ describe('a server in trouble', () => {
 
   test('whose address is invalid, or whose client has given up: requests fail immediately, and say so', async () => {
     const { service } = await clients.start({ host: '127.0.0.1', port: 70_000 });
-    const { details } = await refusal(service.acquire('a'));
+    const { details } = await unavailable(service.acquire('a'));
     expect(details).toMatch(/has ended and does not reconnect \(.*70000/);
 
     const server = await startRedisServer();
@@ -67,7 +70,7 @@ describe('a server in trouble', () => {
     await (await given.service.acquire('a')).release();
     await server.stop();
     const ended = async (): Promise<boolean> =>
-      (await refusal(given.service.acquire('a'))).details.includes('does not reconnect');
+      (await unavailable(given.service.acquire('a'))).details.includes('does not reconnect');
     await eventually(ended, SOON, 'the client to give up');
   });
 
@@ -77,6 +80,27 @@ describe('a server in trouble', () => {
     const closing = new Stopwatch();
     await client.close();
     expect(closing.stop()).toBeLessThan(2 * commandTimeout + SLACK);
+  });
+
+  test('that cannot be reached: whose caller gives up has left the queue, without an answer', async () => {
+    const server = await startRedisServer();
+    const proxy = await TcpProxy.start(server.url);
+    try {
+      const [holder, cutOff] = [await clients.start(server.url), await clients.start(proxy.url)];
+      await using _held = await holder.service.acquire('a');
+      const gone = new AbortController();
+      const { granted } = await inLine(cutOff, 'a', { signal: gone.signal });
+      const heal = proxy.blackHole();
+      gone.abort();
+      // In the same turn of the event loop, which no answer can reach.
+      const left = granted.catch(({ code }: { code: unknown }) => code);
+      expect(await Promise.race([left, new Promise(setImmediate)])).toBe('ABORTED');
+      heal();
+    } finally {
+      await clients.close();
+      await proxy.close();
+      await server.stop();
+    }
   });
 
   test('that is unreachable while clients of the application queue commands: closing ends what was asked', async () => {
@@ -93,7 +117,7 @@ describe('a server in trouble', () => {
       SOON,
       'the end of the connections',
     );
-    const asked = refusal(client.service.inspect('a'));
+    const asked = unavailable(client.service.inspect('a'));
     // ioredis leaves unanswered what it had queued when it is told to disconnect between two attempts.
     await client.close();
     const { failure } = await within(asked, SOON, 'an answer');
@@ -102,109 +126,51 @@ describe('a server in trouble', () => {
   });
 
   describe('that this test controls', () => {
-    let server: RedisServer;
-    let admin: Redis;
-    beforeAll(async () => {
-      server = await startRedisServer();
-      admin = new Redis(server.url);
-    });
-    afterAll(async () => {
-      admin.disconnect();
-      await server.stop();
-    });
-
-    const waitingFor = async (client: InProcessClient, key: string): Promise<Promise<FairLock>> => {
-      const queued = deferred<number>();
-      const granted = client.service.acquire(key, { onQueued: queued.resolve });
-      await within(Promise.race([queued.promise, granted]), SOON, 'the place in line');
-      // In a list, or awaiting would wait for the lock.
-      return [granted] as never;
-    };
+    const own = new OwnServer();
 
     test('out of memory refuses new requests with a typed error; renewal, leaving and handing over work', async () => {
       const [holder, waiter, other] = [
-        await clients.start(server.url),
-        await clients.start(server.url),
-        await clients.start(server.url),
+        await clients.start(own.url),
+        await clients.start(own.url),
+        await clients.start(own.url),
       ];
       const lock = await holder.service.acquire('a');
       const free = await holder.service.acquire('b');
-      const [next] = (await waitingFor(waiter, 'a')) as unknown as [Promise<FairLock>];
+      const next = await inLine(waiter, 'a');
       const leaving = new AbortController();
-      const queued = deferred<number>();
-      const left = other.service
-        .acquire('a', { signal: leaving.signal, onQueued: queued.resolve })
-        .catch((error: unknown) => error);
-      await queued.promise;
+      const left = await inLine(other, 'a', { signal: leaving.signal });
 
-      await admin.config('SET', 'maxmemory', '1');
+      await own.admin.config('SET', 'maxmemory', '1');
       try {
         for (const attempt of [
           other.service.acquire('a'),
           other.service.acquire('c'),
           other.service.tryAcquire('c'),
         ]) {
-          expect(await refusal(attempt)).toMatchObject({ failure: 'out-of-memory' });
+          expect(await unavailable(attempt)).toMatchObject({ failure: 'out-of-memory' });
         }
         // A whole lease: without renewal it would be lost, without heartbeats the waiter would be out of the line.
         await pause(lease + 200);
         lock.assertHeld();
         leaving.abort();
-        expect(await left).toMatchObject({ code: 'ABORTED' });
-        await eventually(
-          async () => (await other.service.inspect('a')).queueLength === 1,
-          SOON,
-          'the leaving',
-        );
+        expect(await refusal(left.granted)).toMatchObject({ code: 'ABORTED' });
+        await waiting(other.service, 'a', 1);
         const released = new Stopwatch();
         await lock.release();
-        const granted = await within(next, SOON, 'the lock');
+        const granted = await within(next.granted, SOON, 'the lock');
         expect(released.stop()).toBeLessThan(SLACK);
         await granted.release();
         await free.release();
         expect(await other.service.isLocked('a')).toBe(false);
         expect(await other.service.isLocked('b')).toBe(false);
       } finally {
-        await admin.config('SET', 'maxmemory', '0');
+        await own.admin.config('SET', 'maxmemory', '0');
       }
       await (await other.service.acquire('a')).release();
     });
 
-    test('whose scripts are flushed all the time is not noticed', async () => {
-      const lab = new Lab(server.url);
-      let flushing = true;
-      const flush = (async () => {
-        while (flushing) {
-          await admin.script('FLUSH');
-          await pause(1);
-        }
-      })();
-      try {
-        await lab.watchStalls();
-        const workers = await lab.workersAlike(2);
-        const load = {
-          requests: 150,
-          concurrency: 10,
-          keyPrefix: 'lock',
-          locks: 2,
-          longestHold: 2,
-          waitTime: 60_000,
-          timeoutShare: 0,
-          abortShare: 0,
-          nestedShare: 0,
-        };
-        await Promise.all(workers.map((worker, i) => worker.load({ ...load, seed: 400 + i }, 60_000)));
-        await lab.closeWorkers();
-        expect(lab.verify()).toMatchObject({ grants: 300, errors: 0, lost: 0, excused: 0 });
-      } finally {
-        flushing = false;
-        await flush;
-        await lab.close();
-      }
-    });
-
     test('and an existing client of it is neither quit nor reconfigured', async () => {
-      const user = new Redis(server.url, { connectionName: 'user', maxRetriesPerRequest: 7 });
+      const user = new Redis(own.url, { connectionName: 'user', maxRetriesPerRequest: 7 });
       await user.ping();
       const [id, options] = [await user.client('ID'), { ...user.options }];
       const client = await clients.start(user);

@@ -2,7 +2,8 @@
 import { Redis } from 'ioredis';
 import { createFairLock, type StandaloneFairLock } from 'nestjs-fair-lock/standalone';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
-import { deferred, eventually, SOON, within } from '../support/waiting.js';
+import { waiting } from '../support/requests.js';
+import { deferred, SOON, within } from '../support/waiting.js';
 
 describe('createFairLock', () => {
   const options = { redis: redisUrl(), keyPrefix: uniquePrefix() };
@@ -14,9 +15,6 @@ describe('createFairLock', () => {
   };
   afterEach(() => Promise.all(open.splice(0).map((locks) => locks.close())));
 
-  const inLine = (locks: StandaloneFairLock, count: number): Promise<void> =>
-    eventually(async () => (await locks.inspect('a')).queueLength === count, SOON, `${count} in line`);
-
   test('gives a service that serves the requests of two programs in their order', async () => {
     const [one, two] = [await start(), await start()];
     const order: string[] = [];
@@ -24,7 +22,7 @@ describe('createFairLock', () => {
     const served: Promise<unknown>[] = [];
     for (const [name, locks] of Object.entries({ first: two, second: one, third: two })) {
       served.push(locks.withLock('a', () => order.push(name)));
-      await inLine(one, served.length);
+      await waiting(one, 'a', served.length);
     }
     await lock.release();
     await Promise.all(served);
@@ -41,11 +39,11 @@ describe('createFairLock', () => {
     });
     await begun.promise;
     const refused = expect(one.acquire('a')).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
-    await inLine(two, 1);
+    await waiting(two, 'a', 1);
     const closed = one.close();
     await refused;
     const next = two.acquire('a');
-    await inLine(two, 1);
+    await waiting(two, 'a', 1);
     end.resolve();
     expect(await section).toEqual({ state: 'held', mustStop: false });
     await within(closed, SOON, 'close()');
@@ -59,7 +57,7 @@ describe('createFairLock', () => {
     const held = await Promise.all(Array.from({ length: 20 }, (_, i) => locks.acquire(`a${i}`)));
     const other = await start();
     const waits = held.map(({ key }) => other.acquire(key));
-    await eventually(async () => (await locks.inspect('a19')).queueLength === 1, SOON, 'the last to wait');
+    await waiting(locks, 'a19', 1);
     const admin = new Redis(redisUrl());
     const lines = String(await admin.client('LIST')).split('\n');
     admin.disconnect();
@@ -84,6 +82,6 @@ describe('createFairLock', () => {
       warnings.push(message),
     );
     await locks.withLock('a', () => Promise.resolve());
-    expect(warnings).toEqual([]);
+    expect(warnings.filter((warning) => warning.includes('waitTime'))).toEqual([]);
   });
 });

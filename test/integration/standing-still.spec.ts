@@ -2,14 +2,11 @@ import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { USUAL_TIMES } from '../support/history/lab.js';
 import { InProcessClients } from '../support/in-process-client.js';
-import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { OwnServer } from '../support/own-server.js';
+import { uniquePrefix } from '../support/redis.js';
+import { block } from '../support/waiting.js';
 
 const { commandTimeout } = USUAL_TIMES;
-
-/** The event loop gets no turn for so long, ms. */
-function standStill(ms: number): void {
-  for (const end = performance.now() + ms; performance.now() < end;);
-}
 
 /** Before what was asked for is sent: that is gathered until all sockets have been read. */
 const beforeSending = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -18,34 +15,25 @@ const afterSending = (): Promise<void> =>
   new Promise((resolve) => process.nextTick(() => setImmediate(resolve)));
 
 describe('a process that stood still reads what came meanwhile before it judges', () => {
-  let server: RedisServer;
-  let admin: Redis;
+  const own = new OwnServer();
   let clients: InProcessClients;
-  beforeAll(async () => {
-    server = await startRedisServer();
-    admin = new Redis(server.url);
-  });
   beforeEach(() => (clients = new InProcessClients(uniquePrefix())));
   afterEach(() => clients.close());
-  afterAll(async () => {
-    admin.disconnect();
-    await server.stop();
-  });
 
   /** The ids of the connections of clients, other than the one that asks. */
   const connections = async (): Promise<string[]> => {
-    const own = await admin.client('ID');
-    const list = String(await admin.client('LIST')).matchAll(/^id=(\d+) /gm);
-    return [...list].map(([, id = '']) => id).filter((id) => id !== String(own));
+    const asking = await own.admin.client('ID');
+    const list = String(await own.admin.client('LIST')).matchAll(/^id=(\d+) /gm);
+    return [...list].map(([, id = '']) => id).filter((id) => id !== String(asking));
   };
 
   test('an answer that lay there is no timeout, and its connection is kept', async () => {
-    const { service } = await clients.start(server.url);
+    const { service } = await clients.start(own.url);
     await (await service.acquire('before')).release();
     const before = await connections();
     const asked = service.acquire('k');
     await afterSending();
-    standStill(commandTimeout + 100);
+    block(commandTimeout + 100);
     const lock = await asked;
     expect(lock.state).toBe('held');
     await lock.release();
@@ -56,44 +44,44 @@ describe('a process that stood still reads what came meanwhile before it judges'
     ['a request', {}],
     ['a try', { waitTime: 0 }],
   ])('%s that could not be sent meanwhile is sent then', async (_, options) => {
-    const { service } = await clients.start(server.url);
+    const { service } = await clients.start(own.url);
     await (await service.acquire('before')).release();
     const asked = service.acquire('k', options);
     await beforeSending();
-    standStill(commandTimeout + 100);
+    block(commandTimeout + 100);
     const lock = await asked;
     expect(lock.state).toBe('held');
     await lock.release();
   });
 
   test('a script that the server does not have yet is sent as text, with the whole time', async () => {
-    const { service } = await clients.start(server.url);
-    await admin.script('FLUSH');
+    const { service } = await clients.start(own.url);
+    await own.admin.script('FLUSH');
     const inspected = service.inspect('k');
     const held = service.isLocked('k');
     const asked = service.acquire('k');
     await afterSending();
-    standStill(commandTimeout + 100);
+    block(commandTimeout + 100);
     await (await asked).release();
     expect((await inspected).holders).toEqual([]);
     expect(await held).toBe(false);
   });
 
   test('a server that answered a check of its health counts as reachable', async () => {
-    const { service } = await clients.start(server.url);
+    const { service } = await clients.start(own.url);
     const health = service.health();
-    standStill(commandTimeout + 100);
+    block(commandTimeout + 100);
     expect(await health).toMatchObject({ reachable: true });
   });
 
   test('a WAIT that was answered counts, and its connection is kept', async () => {
     const replicas = { min: 0, timeout: 100 };
     clients = new InProcessClients(uniquePrefix(), USUAL_TIMES, { replicas });
-    const { service } = await clients.start(server.url);
+    const { service } = await clients.start(own.url);
     await (await service.acquire('before')).release();
     const before = await connections();
     const call = jest.spyOn(Redis.prototype, 'call').mockImplementationOnce(function (this: Redis, ...args) {
-      process.nextTick(standStill, replicas.timeout + commandTimeout + 100);
+      process.nextTick(block, replicas.timeout + commandTimeout + 100);
       return this.call(...args);
     });
     const lock = await service.acquire('k');

@@ -3,39 +3,27 @@ import { createServer, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import { InProcessClients } from '../support/in-process-client.js';
-import { startRedisServer, type RedisServer } from '../support/redis.js';
+import { OwnServer } from '../support/own-server.js';
+import { startRedisServer } from '../support/redis.js';
 import { eventually, SOON, within } from '../support/waiting.js';
 
 describe('at start an operator is told', () => {
-  let server: RedisServer;
-  let admin: Redis;
-  let clients: InProcessClients;
-  beforeAll(async () => {
-    server = await startRedisServer();
-    admin = new Redis(server.url);
-  });
-  beforeEach(() => {
-    clients = new InProcessClients('start-up');
-  });
+  const own = new OwnServer();
+  const clients = new InProcessClients('start-up');
   afterEach(() => clients.close());
-  afterAll(async () => {
-    admin.disconnect();
-    await server.stop();
-  });
 
   const renamedClient = (port: number): Redis =>
     new Redis({ host: '127.0.0.1', port, enableReadyCheck: false, lazyConnect: true });
-  const warnings = async (url = server.url): Promise<string> =>
-    (await clients.start(url)).warnings.join('\n');
+  const warnings = async (url = own.url): Promise<string> => (await clients.start(url)).warnings.join('\n');
   const userWith = async (...rules: string[]): Promise<string> => {
-    await admin.call('ACL', 'SETUSER', 'lock', 'reset', 'on', '>secret', 'resetchannels', ...rules);
-    return server.url.replace('redis://', 'redis://lock:secret@');
+    await own.admin.call('ACL', 'SETUSER', 'lock', 'reset', 'on', '>secret', 'resetchannels', ...rules);
+    return own.urlOf('lock');
   };
 
   test('nothing, and immediately, if it is closed while it starts', async () => {
     const said: string[] = [];
     const store = new RedisLockStore({
-      redis: server.url,
+      redis: own.url,
       keyPrefix: 'start-up',
       lease: 30_000,
       livenessWindow: 10_000,
@@ -50,17 +38,17 @@ describe('at start an operator is told', () => {
 
   test('nothing where all is well, and nothing is left in Redis', async () => {
     expect(await warnings()).toBe('');
-    expect(await admin.keys('*')).toEqual([]);
+    expect(await own.admin.keys('*')).toEqual([]);
   });
 
   test('that keys of locks may be evicted, and how to prevent it', async () => {
-    await admin.config('SET', 'maxmemory', '100mb');
-    await admin.config('SET', 'maxmemory-policy', 'volatile-lru');
+    await own.admin.config('SET', 'maxmemory', '100mb');
+    await own.admin.config('SET', 'maxmemory-policy', 'volatile-lru');
     try {
       expect(await warnings()).toMatch(/evicts keys.*volatile-lru.*Set maxmemory-policy noeviction/s);
     } finally {
-      await admin.config('SET', 'maxmemory', '0');
-      await admin.config('SET', 'maxmemory-policy', 'noeviction');
+      await own.admin.config('SET', 'maxmemory', '0');
+      await own.admin.config('SET', 'maxmemory-policy', 'noeviction');
     }
   });
 
@@ -78,7 +66,7 @@ describe('at start an operator is told', () => {
   });
 
   test('that the server may not use TLS, where the client does', async () => {
-    const url = server.url.replace('redis://', 'rediss://');
+    const url = own.url.replace('redis://', 'rediss://');
     const { service, warnings: reported } = await clients.start(url);
     const sentence =
       'the server does not respond to TLS; it might not use TLS: if so, use redis:// instead of rediss://';
@@ -121,18 +109,18 @@ describe('at start an operator is told', () => {
   });
 
   test('that the server has no database of the number that is given', async () => {
-    expect(await warnings(`${server.url}/15`)).toBe('');
-    expect(await warnings(`${server.url}/99`)).toMatch(
+    expect(await warnings(`${own.url}/15`)).toBe('');
+    expect(await warnings(`${own.url}/99`)).toMatch(
       /^Redis has no database 99, so the locks are in database 0\./,
     );
   });
 
   test('that the server is a read-only replica', async () => {
-    await admin.replicaof('127.0.0.1', '1');
+    await own.admin.replicaof('127.0.0.1', '1');
     try {
       expect(await warnings()).toContain('is a read-only replica');
     } finally {
-      await admin.replicaof('NO', 'ONE');
+      await own.admin.replicaof('NO', 'ONE');
     }
   });
 

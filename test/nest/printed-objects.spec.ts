@@ -60,72 +60,70 @@ function printed(object: unknown): string[] {
   ];
 }
 
-describe('what is printed of the objects of this package', () => {
-  test('is short and without the password of Redis, for an object of every exported class', async () => {
-    const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as { exports: object };
-    expect(Object.keys(exports).map((path) => path.replace('./', ''))).toEqual([
-      ...Object.keys(ENTRIES),
-      'package.json',
-    ]);
-    const url = new URL(redisUrl());
-    Object.assign(url, { username: user, password: PASSWORD });
-    const options = { redis: url.href, keyPrefix: uniquePrefix() };
-    @Module({
-      imports: [
-        main.FairLockModule.forRoot(options),
-        board.FairLockBoardModule.forRoot({ unguarded: true }),
-        prometheus.FairLockPrometheusModule.forRoot({ registry: new Registry() }),
-        terminus.FairLockTerminusModule,
-        testing.FairLockTestingModule.forRoot({ name: 'tested' }),
-      ],
-      providers: [Orders, Keyed, main.FairLockFilter],
-    })
-    class AppModule {}
-    const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
-    const locks = app.get(main.FairLockService);
-    const alone = await standalone.createFairLock(options);
-    const lock = await locks.acquire('a');
-    const several = await locks.acquire(['b', 'c']);
-    const leadership = locks.lead('d', ({ signal }) => abortsOf(signal));
-    await eventually(() => Promise.resolve(leadership.isLeader), SOON, 'the term');
-    const probe = app.get<testing.FairLockProbe>(testing.getFairLockProbeToken('tested'), { strict: false });
-    const ofExports = [
-      locks,
-      probe,
-      app.get(Keyed),
-      app.get(main.FairLockFilter),
-      new main.FairLockModule(),
-      app.get(RegisteredModule),
-      app.get(board.FairLockBoardModule),
-      app.get(prometheus.FairLockPrometheusModule),
-      app.get(terminus.FairLockTerminusModule),
-      app.get(terminus.FairLockHealthIndicator, { strict: false }),
-      new testing.FairLockTestingModule(),
-    ];
-    const classes = Object.values(ENTRIES)
-      .flatMap((entry): unknown[] => Object.values(entry))
-      .filter((exported) => typeof exported === 'function' && /^class\b/.test(exported.toString()))
-      .filter((type) => !((type as { prototype: object }).prototype instanceof Error));
-    expect(classes.length).toBeGreaterThan(8);
-    for (const type of classes as (new () => unknown)[]) {
-      expect([type.name, ofExports.some((object) => object instanceof type)]).toEqual([type.name, true]);
+test('what is printed of the objects of this package is short and without the password of Redis, for an object of every exported class', async () => {
+  const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as { exports: object };
+  expect(Object.keys(exports).map((path) => path.replace('./', ''))).toEqual([
+    ...Object.keys(ENTRIES),
+    'package.json',
+  ]);
+  const url = new URL(redisUrl());
+  Object.assign(url, { username: user, password: PASSWORD });
+  const options = { redis: url.href, keyPrefix: uniquePrefix() };
+  @Module({
+    imports: [
+      main.FairLockModule.forRoot(options),
+      board.FairLockBoardModule.forRoot({ unguarded: true }),
+      prometheus.FairLockPrometheusModule.forRoot({ registry: new Registry() }),
+      terminus.FairLockTerminusModule,
+      testing.FairLockTestingModule.forRoot({ name: 'tested' }),
+    ],
+    providers: [Orders, Keyed, main.FairLockFilter],
+  })
+  class AppModule {}
+  const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
+  const locks = app.get(main.FairLockService);
+  const alone = await standalone.createFairLock(options);
+  const lock = await locks.acquire('a');
+  const several = await locks.acquire(['b', 'c']);
+  const leadership = locks.lead('d', ({ signal }) => abortsOf(signal));
+  await eventually(() => Promise.resolve(leadership.isLeader), SOON, 'the term');
+  const probe = app.get<testing.FairLockProbe>(testing.getFairLockProbeToken('tested'), { strict: false });
+  const ofExports = [
+    locks,
+    probe,
+    app.get(Keyed),
+    app.get(main.FairLockFilter),
+    new main.FairLockModule(),
+    app.get(RegisteredModule),
+    app.get(board.FairLockBoardModule),
+    app.get(prometheus.FairLockPrometheusModule),
+    app.get(terminus.FairLockTerminusModule),
+    app.get(terminus.FairLockHealthIndicator, { strict: false }),
+    new testing.FairLockTestingModule(),
+  ];
+  const classes = Object.values(ENTRIES)
+    .flatMap((entry): unknown[] => Object.values(entry))
+    .filter((exported) => typeof exported === 'function' && /^class\b/.test(exported.toString()))
+    .filter((type) => !((type as { prototype: object }).prototype instanceof Error));
+  expect(classes.length).toBeGreaterThan(8);
+  for (const type of classes as (new () => unknown)[]) {
+    expect([type.name, ofExports.some((object) => object instanceof type)]).toEqual([type.name, true]);
+  }
+  const held = await probe.hold('e');
+  for (const object of [...ofExports, alone, lock, several, leadership, held, app.get(Orders)]) {
+    for (const text of printed(object)) {
+      expect(text).not.toContain(PASSWORD);
+      expect(text.length).toBeLessThan(1_000);
     }
-    const held = await probe.hold('e');
-    for (const object of [...ofExports, alone, lock, several, leadership, held, app.get(Orders)]) {
-      for (const text of printed(object)) {
-        expect(text).not.toContain(PASSWORD);
-        expect(text.length).toBeLessThan(1_000);
-      }
-    }
-    const { token } = lock;
-    expect(inspect(lock)).toBe(`FairLock { keys: [ 'a' ], tokens: { a: ${token} }, state: 'held' }`);
-    expect(JSON.parse(JSON.stringify({ lock, leadership, locks }))).toEqual({
-      lock: { keys: ['a'], tokens: { a: token }, state: 'held' },
-      leadership: { key: 'd', state: 'leading' },
-      locks: { held: expect.any(Number) as number, closed: false },
-    });
-    await Promise.all([lock, several, held].map((each) => each.release()));
-    await alone.close();
-    await app.close();
+  }
+  const { token } = lock;
+  expect(inspect(lock)).toBe(`FairLock { keys: [ 'a' ], tokens: { a: ${token} }, state: 'held' }`);
+  expect(JSON.parse(JSON.stringify({ lock, leadership, locks }))).toEqual({
+    lock: { keys: ['a'], tokens: { a: token }, state: 'held' },
+    leadership: { key: 'd', state: 'leading' },
+    locks: { held: expect.any(Number) as number, closed: false },
   });
+  await Promise.all([lock, several, held].map((each) => each.release()));
+  await alone.close();
+  await app.close();
 });

@@ -39,8 +39,9 @@ class OrdersController {
   }
 }
 
-describe.each(PLATFORMS)('request-scoped providers and controllers on %s', (platform) => {
-  test('are locked, each request by its own instance', async () => {
+test.each(PLATFORMS)(
+  'request-scoped providers and controllers on %s are locked, each request by its own instance',
+  async (platform) => {
     const web = await webApp(platform, { controllers: [OrdersController], providers: [PerRequest] });
     const lock = await web.locks.acquire('order:1');
     const answers = [ask(`${web.url}/orders/1?a`), ask(`${web.url}/orders/1?b`)];
@@ -52,24 +53,22 @@ describe.each(PLATFORMS)('request-scoped providers and controllers on %s', (plat
       { url: '/orders/1?b', key: 'order:1' },
     ]);
     await web.app.close();
-  });
-});
+  },
+);
 
-describe('transient providers', () => {
-  test('are locked, each instance by the same lock', async () => {
-    const module = await lockedModule({ providers: [Transient] });
-    const [first, second] = [await module.resolve(Transient), await module.resolve(Transient)];
-    expect(first).not.toBe(second);
-    const lock = await first.locks.acquire('order:1');
-    const both = [first.pay('1'), second.pay('1')];
-    await waiting(first.locks, 'order:1', 2);
-    await lock.release();
-    expect(await Promise.all(both)).toEqual([
-      { number: first.number, key: 'order:1' },
-      { number: second.number, key: 'order:1' },
-    ]);
-    await module.close();
-  });
+test('transient providers are locked, each instance by the same lock', async () => {
+  const module = await lockedModule({ providers: [Transient] });
+  const [first, second] = [await module.resolve(Transient), await module.resolve(Transient)];
+  expect(first).not.toBe(second);
+  const lock = await first.locks.acquire('order:1');
+  const both = [first.pay('1'), second.pay('1')];
+  await waiting(first.locks, 'order:1', 2);
+  await lock.release();
+  expect(await Promise.all(both)).toEqual([
+    { number: first.number, key: 'order:1' },
+    { number: second.number, key: 'order:1' },
+  ]);
+  await module.close();
 });
 
 describe('scheduled jobs', () => {

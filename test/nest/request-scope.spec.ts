@@ -4,11 +4,13 @@ import {
   Injectable,
   type NestInterceptor,
   Param,
+  type PipeTransform,
   Post,
   RequestTimeoutException,
   UseInterceptors,
 } from '@nestjs/common';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
+import { MessagePattern, Payload } from '@nestjs/microservices';
 import {
   FairLocked,
   FairLockInterceptor,
@@ -26,6 +28,7 @@ import {
   type Platform,
   PLATFORMS,
   Recorder,
+  tcpMicroservice,
   waiting,
   webApp,
   type WebApp,
@@ -34,6 +37,8 @@ import {
 const log: string[] = [];
 /** When it resolves, requests get 408. */
 let timeUp = deferred();
+/** When it resolves, the pipe of a message has done its work. */
+let checked = deferred();
 
 @Injectable()
 class Timeout implements NestInterceptor {
@@ -146,6 +151,23 @@ class ShopController {
   }
 }
 
+class Check implements PipeTransform {
+  async transform(value: unknown): Promise<unknown> {
+    await checked.promise;
+    return value;
+  }
+}
+
+@Controller()
+class Messages {
+  @MessagePattern('late')
+  @UseInterceptors(Timeout)
+  @FairLocked('late')
+  async late(@Payload(Check) _: unknown): Promise<void> {
+    log.push('ran');
+  }
+}
+
 function shop(platform: Platform, options: FairLockModuleOptions = {}): Promise<WebApp> {
   const providers = [Prices, Shipments];
   const imports = [EventEmitterModule.forRoot()];
@@ -250,5 +272,32 @@ test.each(PLATFORMS)(
     );
     expect(recorder.errors).toEqual([expect.stringMatching(/^ABORTED: .*requestScope: 'handler'/)]);
     await web.app.close();
+  },
+);
+
+test.each(['while it waits', 'before it waits'])(
+  'a message that nobody waits for any longer leaves the line, and its handler never runs: %s',
+  async (when) => {
+    log.length = 0;
+    [timeUp, checked] = [deferred(), deferred()];
+    const service = await tcpMicroservice({ controllers: [Messages] });
+    const { locks } = service;
+    const lock = await locks.acquire('late');
+    const answer = expect(service.send('late')).rejects.toBeDefined();
+    if (when === 'while it waits') {
+      checked.resolve();
+      await waiting(locks, 'late', 1);
+    }
+    timeUp.resolve();
+    await answer;
+    checked.resolve();
+    await waiting(locks, 'late', 0);
+    await new Promise(setImmediate);
+    // Served behind all that wait.
+    const last = locks.withLock('late', () => log.push('last'));
+    await lock.release();
+    await last;
+    expect(log).toEqual(['last']);
+    await service.close();
   },
 );

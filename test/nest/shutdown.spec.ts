@@ -39,20 +39,6 @@ describe('an application that closes', () => {
     expect(lock.signal.reason).toMatchObject({ code: 'SHUTTING_DOWN' });
     await granted.release();
   });
-
-  test('leaves its lines immediately', async () => {
-    const locks = staying.get(FairLockService);
-    const lock = await locks.acquire('order:2');
-    const refused = expect(closing.get(FairLockService).acquire('order:2')).rejects.toMatchObject({
-      code: 'SHUTTING_DOWN',
-    });
-    await waiting(locks, 'order:2', 1);
-    const closed = closing.close();
-    await within(refused, SOON, 'the one in line to be refused');
-    await waiting(locks, 'order:2', 0);
-    await closed;
-    await lock.release();
-  });
 });
 
 describe('a locked method that runs when its application closes', () => {

@@ -2,7 +2,7 @@ import { Controller, Get, type MessageEvent, Param, Sse } from '@nestjs/common';
 import { FairLocked, FairLockService } from 'nestjs-fair-lock';
 import { Observable, Subject } from 'rxjs';
 import { Stopwatch } from '../support/stopwatch.js';
-import { deferred, eventually, within, SOON } from '../support/waiting.js';
+import { eventually, within, SOON } from '../support/waiting.js';
 import { ask, free, held, leavingClient, PLATFORMS, waiting, webApp, type WebApp } from './web-app.js';
 
 let source = new Subject<MessageEvent>();
@@ -48,23 +48,6 @@ describe.each(PLATFORMS)('an SSE stream on %s', (platform) => {
     source.complete();
     expect((await answer).body).toContain('data: a');
     await free(web.locks, 'feed:1');
-  });
-
-  test('holds its lock until it fails', async () => {
-    const answer = ask(`${web.url}/feed/1`);
-    await flowing();
-    source.next({ data: 'a' }); // from here on the answer is a stream
-    source.error(new Error('its own'));
-    expect((await answer).body).toContain('event: error');
-    await free(web.locks, 'feed:1');
-  });
-
-  test('holds its lock until its client disconnects', async () => {
-    const client = leavingClient(`${web.url}/feed/1`);
-    await flowing();
-    client.leave();
-    await free(web.locks, 'feed:1');
-    expect(source.observed).toBe(false);
   });
 
   test('waits for the one before it, and leaves the line when its client disconnects', async () => {
@@ -116,36 +99,4 @@ describe.each(PLATFORMS)('app.close() on %s', (platform) => {
     const web = await webApp(platform, { controllers: [FeedController] }, { drainTimeout: 60_000 });
     await within(web.app.close(), SOON, 'close()');
   });
-
-  test('lets a request that holds go on, also into a further lock', async () => {
-    const gate = deferred();
-    @Controller()
-    class Orders {
-      constructor(private readonly locks: FairLockService) {}
-      @Get('pay')
-      @FairLocked('order')
-      async pay(): Promise<string | undefined> {
-        await gate.promise;
-        return this.locks.withLock('second', (lock) => lock.key);
-      }
-    }
-    const web = await webApp(platform, { controllers: [Orders] });
-    const paid = ask(`${web.url}/pay`);
-    await held(web.locks, 'order');
-    const closed = web.app.close();
-    await eventually(() => refusesStrangers(web.locks), SOON, 'the shutdown to begin');
-    gate.resolve();
-    expect(await paid).toMatchObject({ status: 200, body: 'second' });
-    await within(closed, SOON, 'close()');
-  });
 });
-
-async function refusesStrangers(locks: FairLockService): Promise<boolean> {
-  try {
-    await (await locks.acquire('of a stranger')).release();
-    return false;
-  } catch (error) {
-    expect(error).toMatchObject({ code: 'SHUTTING_DOWN' });
-    return true;
-  }
-}

@@ -25,6 +25,8 @@ import { firstValueFrom } from 'rxjs';
 import { WebSocket } from 'ws';
 import { eventually, SOON, within } from '../support/waiting.js';
 
+export { free, waiting } from '../unit/nest/nest.js';
+
 export type Platform = 'express' | 'fastify';
 export const PLATFORMS: readonly Platform[] = ['express', 'fastify'];
 
@@ -107,17 +109,6 @@ export async function webSocket(web: { readonly url: string }, path = '/') {
       return JSON.parse(message.toString()) as unknown;
     },
   };
-}
-
-/** Resolves when `count` requests wait for `key`. */
-export async function waiting(locks: FairLockService, key: string, count: number): Promise<void> {
-  const isSo = async () => (await locks.inspect(key)).queueLength === count;
-  await eventually(isSo, SOON, `${count} in line for ${key}`);
-}
-
-/** Resolves when `key` is free. */
-export async function free(locks: FairLockService, key: string): Promise<void> {
-  await eventually(async () => !(await locks.isLocked(key)), SOON, `${key} to be free`);
 }
 
 /** Resolves when `key` is held. */

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { add, type Counts } from './campaign.js';
 
-const RUN = fileURLToPath(new URL('run.mjs', import.meta.url));
+const RUN = fileURLToPath(new URL('../support/run.mjs', import.meta.url));
 
 /**
  * One campaign in several processes, each with its share of the seeds.
@@ -30,7 +30,7 @@ export async function runJobs(
 /** Passes on what a process prints, but for its closing line. */
 function runJob(args: readonly string[]): Promise<Counts> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [RUN, 'main.ts', ...args], {
+    const child = spawn(process.execPath, [RUN, 'test/simulation/main.ts', ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let counts: Counts | undefined;

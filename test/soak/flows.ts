@@ -1,22 +1,16 @@
-import type { Flow, LoadKind } from '../support/history/worker-process.js';
+import type { Flow } from '../support/history/worker-process.js';
 
 /** How locks differ: how many of them, how many requests of one process at a time, how long sections and pauses are (ms). */
-interface Kind {
+interface Kind extends Omit<Required<Flow['load']>, 'waitTime'> {
   readonly locks: number;
   readonly requests: number;
-  readonly longestHold: number;
   readonly longestPause: number;
-  readonly timeoutShare: number;
-  readonly abortShare: number;
-  readonly nestedShare: number;
-  readonly kind: LoadKind;
 }
 
 const KINDS: Readonly<Record<string, Kind>> = {
   // Every process always has one request in line: handed on between processes.
   contended: kind({ locks: 20 }),
   giveUp: kind({ locks: 4, longestHold: 3, timeoutShare: 0.1, abortShare: 0.05 }),
-  nesting: kind({ locks: 3, longestHold: 3, nestedShare: 0.5 }),
   // Two of a process: now and then next to each other in line.
   doubled: kind({ locks: 5, requests: 2 }),
   slow: kind({ locks: 4, longestHold: 40 }),
@@ -55,7 +49,6 @@ function kind(of: Partial<Kind>): Kind {
     longestPause: 0,
     timeoutShare: 0,
     abortShare: 0,
-    nestedShare: 0,
     kind: 'plain',
     ...of,
   };

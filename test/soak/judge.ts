@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { type HistoryEvent } from '../support/history/events.js';
-import { checkWithLog } from '../support/history/independent-log.js';
+import { checkWithLog } from '../support/history/section-log.js';
 import type { HighestTokens } from '../support/history/fencing.js';
 import { broken, explain } from '../support/history/report.js';
 import { usualLimits, type Gap } from '../support/history/check-limits.js';

@@ -5,8 +5,8 @@ import type { Verdict } from './verdict.js';
 /** What came of a campaign so far. */
 export class Totals {
   readonly begun = stamp();
-  /** How often, by the number of the invariant. */
-  readonly broken: Record<number, number> = {};
+  /** How often, by the invariant. */
+  readonly broken: Record<string, number> = {};
   readonly explanations: string[] = [];
   faults: Record<string, number> = {};
   processes = 0;
@@ -26,7 +26,7 @@ export class Totals {
     for (const count of ['grants', 'timeouts', 'errors', 'lost'] as const) {
       this[count] += verdict[count];
     }
-    for (const [invariant, times] of Object.entries(verdict.broken)) this.count(Number(invariant), times);
+    for (const [invariant, times] of Object.entries(verdict.broken)) this.count(invariant, times);
     for (const [excuse, times] of Object.entries(verdict.excuses) as [Excuse, number][]) {
       this.excuses[excuse] = (this.excuses[excuse] ?? 0) + times;
     }
@@ -37,7 +37,7 @@ export class Totals {
   broke(...violations: readonly Violation[][]): void {
     for (const { invariant, sentence } of violations.flat()) {
       this.count(invariant, 1);
-      this.explanations.push(`invariant ${invariant}: ${sentence}`);
+      this.explanations.push(`${invariant}: ${sentence}`);
     }
   }
 
@@ -45,7 +45,7 @@ export class Totals {
     return this.explanations.length === 0;
   }
 
-  private count(invariant: number, times: number): void {
+  private count(invariant: string, times: number): void {
     this.broken[invariant] = (this.broken[invariant] ?? 0) + times;
   }
 }

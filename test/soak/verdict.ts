@@ -4,12 +4,12 @@ import { fileURLToPath } from 'node:url';
 import type { HistoryEvent } from '../support/history/events.js';
 import type { Excuses } from '../support/history/report.js';
 
-const RUN = fileURLToPath(new URL('run.mjs', import.meta.url));
+const RUN = fileURLToPath(new URL('../support/run.mjs', import.meta.url));
 
 /** What a judge reads. */
 export interface RoundToJudge {
   readonly number: number;
-  /** Files: one of each worker, and the independent log. */
+  /** Files: one of each worker, and the log of the sections. */
   readonly events: readonly string[];
   readonly log: string;
   /** What was done to the system meanwhile, and to the workers. */
@@ -26,7 +26,7 @@ export interface Verdict {
   readonly lost: number;
   readonly excuses: Excuses;
   /** How often each invariant was broken, and the first of these at length. */
-  readonly broken: Readonly<Record<number, number>>;
+  readonly broken: Readonly<Record<string, number>>;
   readonly explanation: string;
 }
 
@@ -42,7 +42,7 @@ export class Judge {
   private failure: Error | undefined;
 
   constructor() {
-    this.child = fork(RUN, ['judge.ts'], { execArgv: [] });
+    this.child = fork(RUN, ['test/soak/judge.ts'], { execArgv: [] });
     this.child.on('message', (verdict: Verdict) => {
       this.waiting.get(verdict.number)?.resolve(verdict);
       this.waiting.delete(verdict.number);

@@ -5,7 +5,7 @@ import { follow, unfollow } from '../../lib/core/runtime/abort-relay.js';
 /** A request of a test, with what ends its wait and what hears of its place in line. */
 export interface Asked extends LockRequest {
   readonly signal?: AbortSignal;
-  readonly onQueued?: (ahead: number, id?: string) => void;
+  readonly onQueued?: (ahead: number) => void;
 }
 
 /** Asks a store for a lock, without an engine. */

@@ -1,5 +1,4 @@
 import { Cluster, type ClusterOptions, type Redis } from 'ioredis';
-import { type RedisServerOptions } from '../../tools/redis-finder.mjs';
 import { adminOf, freePort, revive, startRedisServer, stopAll, type RedisServer } from './redis.js';
 import { eventually } from './waiting.js';
 
@@ -34,14 +33,8 @@ export class RedisCluster {
 
   private constructor(private readonly all: Node[]) {}
 
-  static async start(
-    masters = 3,
-    replicas = 1,
-    config: NonNullable<RedisServerOptions['config']> = {},
-  ): Promise<RedisCluster> {
-    const nodes = await Promise.all(
-      Array.from({ length: masters * (1 + replicas) }, () => startNode(config)),
-    );
+  static async start(masters = 3, replicas = 1): Promise<RedisCluster> {
+    const nodes = await Promise.all(Array.from({ length: masters * (1 + replicas) }, startNode));
     const cluster = new RedisCluster(nodes);
     await cluster.assemble(masters);
     return cluster;
@@ -146,7 +139,7 @@ export class RedisCluster {
 
   /** A further replica of `master`. Resolves when all nodes know it. */
   async join(master: Node): Promise<Node> {
-    const node = await startNode({});
+    const node = await startNode();
     this.all.push(node);
     await meet(master, node);
     await follow(node, master);
@@ -286,7 +279,7 @@ function meet({ admin }: Node, { server, busPort }: Node): Promise<unknown> {
   return admin.call('CLUSTER', 'MEET', HOST, String(server.port), String(busPort));
 }
 
-async function startNode(config: NonNullable<RedisServerOptions['config']>): Promise<Node> {
+async function startNode(): Promise<Node> {
   // By itself it would be the port and 10,000, which need not be free, nor a port.
   const busPort = await freePort();
   const server = await startRedisServer({
@@ -297,7 +290,6 @@ async function startNode(config: NonNullable<RedisServerOptions['config']>): Pro
       'cluster-replica-validity-factor': 0,
       'repl-diskless-sync-delay': 0,
       'repl-ping-replica-period': 1,
-      ...config,
     },
   });
   const admin = adminOf(server);

@@ -9,7 +9,7 @@ const { lease, livenessWindow, commandTimeout } = USUAL_TIMES;
 
 /** The scripts of the workers of a lab with the usual times that are not strict. */
 export const LAB_SCRIPTS = scriptsOf(
-  { lease, window: livenessWindow, commandTimeout, row: ROW_LENGTH },
+  { lease, window: livenessWindow, commandTimeout, rowLength: ROW_LENGTH },
   undefined,
 );
 

@@ -46,6 +46,6 @@ export function valuesOutside(option: NumberOption): fc.Arbitrary<unknown> {
     ),
     fc.double({ min: most + 1, max: Number.MAX_VALUE }),
     fc.double({ max: 0, maxExcluded: true }).filter((value) => value < 0),
-    fc.constantFrom('5', 5n, true, {}, [5]),
+    fc.constantFrom('5', 5n, true, null, {}, [5]),
   );
 }

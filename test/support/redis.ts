@@ -2,6 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { RedisServer } from '../../tools/redis-finder.mjs';
+import { eventually } from './waiting.js';
+
+/** A busy machine may need far longer than the second that it takes, ms. */
+const CATCHING_UP = 30_000;
 
 export {
   freePort,
@@ -43,7 +47,7 @@ export function adminOf(
 export async function revive(servers: readonly RedisServer[]): Promise<void> {
   for (const server of servers) {
     await server.kill('SIGCONT');
-    if (server.process.exitCode !== null || server.process.signalCode !== null) await server.restart();
+    if (!server.running) await server.restart();
   }
 }
 
@@ -51,6 +55,22 @@ export async function revive(servers: readonly RedisServer[]): Promise<void> {
 export async function stopAll(servers: readonly RedisServer[]): Promise<void> {
   await Promise.all(servers.map((server) => server.kill('SIGCONT')));
   await Promise.all(servers.map((server) => server.stop()));
+}
+
+/**
+ * Resolves when the replicas have all that their primary has executed. One that has just synchronised gets nothing until its first
+ * acknowledgement, which it sends once a second.
+ */
+export async function caughtUp(
+  primary: { readonly admin: Redis },
+  replicas: readonly { readonly admin: Redis }[],
+): Promise<void> {
+  const [, offset] = (await primary.admin.role()) as [string, number];
+  const haveAll = async (): Promise<boolean> => {
+    const roles = await Promise.all(replicas.map(({ admin }) => admin.role()));
+    return roles.every((role) => Number(role[4]) >= offset);
+  };
+  await eventually(haveAll, CATCHING_UP, 'the replicas to have what the primary has executed');
 }
 
 /** The channels that have a listener and belong to one client each, not to all of a database (which `query` asks by). */

@@ -1,5 +1,13 @@
 import { type Redis } from 'ioredis';
-import { adminOf, clientChannels, revive, startRedisServer, stopAll, type RedisServer } from './redis.js';
+import {
+  adminOf,
+  caughtUp,
+  clientChannels,
+  revive,
+  startRedisServer,
+  stopAll,
+  type RedisServer,
+} from './redis.js';
 import { eventually } from './waiting.js';
 
 const HOST = '127.0.0.1';
@@ -15,6 +23,8 @@ export const DOWN_AFTER = 1_000;
 export const FAILOVER = DOWN_AFTER + 3_000;
 /** Sentinels make a former primary a replica after ten seconds or two, and later on a busy machine, ms. */
 const MEETING = 60_000;
+/** A failover by order that has not come by then was given up, for example because the replica was slow to be promoted, ms. */
+const GIVEN_UP = 10_000;
 
 /** One of the servers that the sentinels watch. */
 export interface Instance {
@@ -68,9 +78,19 @@ export class SentinelSetup {
     return found;
   }
 
-  /** Asks the sentinels to promote a replica although nothing is wrong. */
+  /** Asks the sentinels to promote a replica although nothing is wrong, again if they give it up. Resolves when they name another primary. */
   async failover(): Promise<void> {
-    await this.first.call('SENTINEL', 'FAILOVER', NAME);
+    const former = await this.primary();
+    let asked = -Infinity;
+    const isReplaced = async (): Promise<boolean> => {
+      if (performance.now() > asked + GIVEN_UP) {
+        asked = performance.now();
+        // Refused while an attempt is under way, and while no replica is good enough.
+        await this.first.call('SENTINEL', 'FAILOVER', NAME).catch(() => undefined);
+      }
+      return (await this.primary()) !== former;
+    };
+    await eventually(isReplaced, 2 * MEETING, 'a failover by order');
   }
 
   /** Resolves when the sentinels name another one than `former`, and that one is a primary. */
@@ -124,6 +144,14 @@ export class SentinelSetup {
       return views.every(Boolean);
     };
     await eventually(isWhole, MEETING, 'the primary, its replicas and the sentinels to be in order');
+  }
+
+  /** Resolves when all replicas have what `primary` has executed. */
+  replicated(primary: Instance): Promise<void> {
+    return caughtUp(
+      primary,
+      this.instances.filter((instance) => instance !== primary),
+    );
   }
 
   /** From now on no replica receives anything of its primary; the result lets them again. */

@@ -44,8 +44,6 @@ export class TcpProxy implements LinkOwner {
   private server: Server | undefined;
   private hangUp = false;
   private accepted = 0;
-  private between: (() => Promise<void>) | undefined;
-  private previous: Promise<unknown> = Promise.resolve();
 
   private constructor(
     readonly target: { readonly host: string; readonly port: number },
@@ -159,20 +157,6 @@ export class TcpProxy implements LinkOwner {
     return () => this.listeners.delete(listener);
   }
 
-  /**
-   * From now on the commands of all clients pass one by one, and `work` is done, and awaited, after each. The result
-   * ends that; it resolves when no work is under way any more, and rejects with the first error of `work`.
-   */
-  betweenCommands(work: () => Promise<void>): () => Promise<void> {
-    let failure: { error: unknown } | undefined;
-    this.between = () => work().catch((error: unknown) => void (failure ??= { error }));
-    return async () => {
-      this.between = undefined;
-      await this.previous;
-      if (failure) throw failure.error;
-    };
-  }
-
   /** Sends a command that passed before once more, over a connection of its own; resolves with the server's reply. */
   async replay(command: ProxiedCommand): Promise<Buffer> {
     const socket = connect(this.target);
@@ -212,7 +196,7 @@ export class TcpProxy implements LinkOwner {
     const inForce = [...this.commandRules].find((one) => one.applies(command));
     const { execute = true, reply = 'deliver', again = [] } = inForce?.rule ?? {};
     if (reply === 'lost' || (!execute && reply === 'deliver')) link.mute();
-    if (execute) this.inTurn(() => link.execute(command, reply === 'cut', replied), command);
+    if (execute) link.execute(command, reply === 'cut', replied);
     else if (reply === 'cut') link.cut();
     for (const delay of again) {
       this.after(delay, () => {
@@ -248,16 +232,6 @@ export class TcpProxy implements LinkOwner {
 
   private disturbancesChanged(): void {
     for (const link of this.links) link.disturbancesChanged();
-  }
-
-  private inTurn(send: () => void, command: ProxiedCommand): void {
-    const { between } = this;
-    if (!between) return send();
-    this.previous = this.previous.then(async () => {
-      send();
-      await command.replied;
-      await between();
-    });
   }
 
   private after(delay: number, work: () => void): void {

@@ -1,15 +1,22 @@
-import { clientChannels } from '../support/redis.js';
-import { NS_PER_MS, stamp } from '../support/history/events.js';
-import { Lab } from '../support/history/lab.js';
+import { caughtUp, clientChannels } from '../support/redis.js';
+import { stamp } from '../support/history/events.js';
+import { Lab, type Several } from '../support/history/lab.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
-import { SLACK, type Gap } from '../support/history/check-limits.js';
+import { SLACK, takeovers, type Gap } from '../support/history/check-limits.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { expectWithin } from '../support/bounds.js';
 import { FAILOVER, RedisCluster, type Node } from '../support/cluster.js';
 import { eventually, pause } from '../support/waiting.js';
-import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, TIME_LIMIT, serve, WINDOW } from '../faults/scene.js';
-
-type Workers = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
+import {
+  DEADLINE,
+  HEARTBEAT,
+  holderAndLine,
+  isHeld,
+  TIME_LIMIT,
+  serve,
+  servedBehind,
+  WINDOW,
+} from '../faults/scene.js';
 
 /** Longer than any failover here, so that a holder can go on. */
 const LONG_LEASE = 9_000;
@@ -19,19 +26,14 @@ const LONGEST_PAUSE = 500;
 const LOAD_TIME_LIMIT = 210_000;
 
 /** The outage itself is not the lock's; after it, the client has to find the new primary. */
-const limits = {
-  wakeUp: ({ from, to, faults, stalled }: Gap): number => {
-    const down = faults.map((fault) => Math.max(0, Math.min(fault.until, to) - Math.max(fault.at, from)));
-    return SLACK + stalled + down.reduce((sum, one) => sum + one / NS_PER_MS + FOUND, 0);
-  },
-};
+const limits = { wakeUp: (gap: Gap): number => SLACK + gap.stalled + takeovers(gap, FOUND) };
 /** From a promotion until a client has found the new primary: a command to the old one, and the pause behind it. */
 const FOUND = DEADLINE + LONGEST_PAUSE;
 
 describe('a Cluster in trouble', () => {
   let cluster: RedisCluster;
   let lab: Lab;
-  let workers: Workers;
+  let workers: Several<4>;
 
   beforeAll(async () => {
     cluster = await RedisCluster.start();
@@ -40,7 +42,7 @@ describe('a Cluster in trouble', () => {
       { lease: LONG_LEASE, livenessWindow: WINDOW, commandTimeout: DEADLINE },
     );
     await lab.watchStalls();
-    workers = (await lab.workersAlike(4)) as Workers;
+    workers = await lab.workersAlike(4);
   });
   afterAll(async () => {
     await lab.closeWorkers().finally(() => lab.close());
@@ -78,8 +80,7 @@ describe('a Cluster in trouble', () => {
   }
 
   test('a slot that moves to another node, back and forth, with a line in it: nothing is noticed', async () => {
-    const [holder, ...others] = workers;
-    const [first, ...line] = await holderAndLine('k', holder, ...others, holder);
+    const [first, ...line] = await holderAndLine('k', ...workers, workers[0]);
     const home = await cluster.masterOf(keyOf('k'));
     const away = await cluster.otherMaster(home);
     for (const target of [away, home, away]) {
@@ -131,8 +132,7 @@ describe('a Cluster in trouble', () => {
   });
 
   test('a replica takes over by order: the holder goes on, and the line is kept', async () => {
-    const [holder, ...others] = workers;
-    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const [first, ...line] = await holderAndLine('k', ...workers);
     const former = await cluster.masterOf(keyOf('k'));
     const [replica] = (await cluster.replicasOf(former)) as [Node];
     const { heal } = lab.history.fault('serverDown');
@@ -146,10 +146,9 @@ describe('a Cluster in trouble', () => {
   });
 
   test('a primary is killed: its replica takes over, the holder goes on, and the line is kept', async () => {
-    const [holder, ...others] = workers;
-    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const [first, ...line] = await holderAndLine('k', ...workers);
     const former = await cluster.masterOf(keyOf('k'));
-    await pause(HEARTBEAT); // what was acknowledged has reached the replica
+    await caughtUp(former, await cluster.replicasOf(former));
     const { fault, heal } = lab.history.fault('serverDown');
     await former.server.kill();
     const promoted = await cluster.promoted(keyOf('k'), former);
@@ -163,10 +162,9 @@ describe('a Cluster in trouble', () => {
   });
 
   test('a release while no node serves the slot is repeated until one does; the first to come back is served, then all the others in order', async () => {
-    const [holder, ...others] = workers;
-    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const [first, ...line] = await holderAndLine('k', ...workers);
     const former = await cluster.masterOf(keyOf('k'));
-    await pause(HEARTBEAT);
+    await caughtUp(former, await cluster.replicasOf(former));
     const { heal } = lab.history.fault('serverDown');
     await former.server.kill();
     void first.release();
@@ -177,9 +175,7 @@ describe('a Cluster in trouble', () => {
     await expectWithin(lab, promoted, next, FOUND);
     await allCalled(primary, line.length - 1);
     heal();
-    const inFront = line.filter(({ name }) => name === next.request);
-    const behind = line.filter(({ name }) => name !== next.request);
-    expect(await serve([...inFront, ...behind])).toEqual([...inFront, ...behind].map(({ name }) => name));
+    await servedBehind(next, line);
     expect(await lab.endChapter(limits)).toMatchObject({ grants: 4, lost: 0, errors: 0 });
   });
 
@@ -187,7 +183,7 @@ describe('a Cluster in trouble', () => {
     const [holder, ...others] = workers;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
     const former = await cluster.masterOf(keyOf('k'));
-    await pause(HEARTBEAT);
+    await caughtUp(former, await cluster.replicasOf(former));
     const { heal } = lab.history.fault('serverDown');
     await former.server.kill('SIGSTOP');
     // These commands lie in the sockets of the frozen node, or in front of it.
@@ -212,8 +208,7 @@ describe('a Cluster in trouble', () => {
   test('a node that carries subscriptions is killed: they are made anew on another', async () => {
     const carrier = await replicaThatCarries();
     const all = workers.length + extra.length;
-    const [holder, ...others] = workers;
-    const [first, ...line] = await holderAndLine('k', holder, ...others, ...extra);
+    const [first, ...line] = await holderAndLine('k', ...workers, ...extra);
     const from = stamp();
     await carrier.server.kill();
     await eventually(
@@ -228,8 +223,7 @@ describe('a Cluster in trouble', () => {
 
   test('a node that carries subscriptions is frozen: each that waits is served by its heartbeat, and then listens to another', async () => {
     const carrier = await replicaThatCarries();
-    const [holder, ...others] = workers;
-    const [first, ...line] = await holderAndLine('k', holder, ...others, ...extra);
+    const [first, ...line] = await holderAndLine('k', ...workers, ...extra);
     await carrier.server.kill('SIGSTOP');
     await servedInOrder(first, line, HEARTBEAT);
     const moved = async (): Promise<boolean> => (await elsewhere(carrier)) >= line.length;
@@ -247,7 +241,7 @@ describe('a Cluster in trouble', () => {
     async () => {
       const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
       const locks = 6;
-      const shares = { timeoutShare: 0.05, abortShare: 0.05, nestedShare: 0.1 };
+      const shares = { timeoutShare: 0.05, abortShare: 0.05 };
       const load = {
         requests: 700,
         concurrency: 6,

@@ -1,7 +1,8 @@
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { uniquePrefix, type RedisServer } from '../support/redis.js';
 import { Replicas } from '../support/replicas.js';
-import { deferred, eventually, within } from '../support/waiting.js';
+import { inLine } from '../support/requests.js';
+import { eventually } from '../support/waiting.js';
 
 /** The lease outlasts the two failovers of a test on a busy machine. */
 const TIMES = { lease: 20_000, livenessWindow: 10_000, commandTimeout: 1_000 };
@@ -24,14 +25,12 @@ describe('a server that was primary, became a replica of a server with older dat
   });
 
   /** A request of that client in line, when this resolves; `served` counts it when it has the lock. */
-  const inLine = async (client: InProcessClient, label: string, served: string[]): Promise<void> => {
-    const queued = deferred<number>();
-    const held = client.service.withLock('k', () => void served.push(label), {
-      onQueued: queued.resolve,
-      label,
+  const joins = async (client: InProcessClient, label: string, served: string[]): Promise<void> => {
+    const { granted } = await inLine(client, 'k', { label });
+    void granted.then((lock) => {
+      served.push(label);
+      return lock.release();
     });
-    held.catch(queued.reject);
-    await within(queued.promise, TIME_LIMIT, 'the place in line');
   };
 
   test.each([
@@ -43,10 +42,10 @@ describe('a server that was primary, became a replica of a server with older dat
     const waiter = await clients.start(source);
     const served: string[] = [];
     const lock = await holder.service.acquire('k');
-    await inLine(waiter, 'known to both', served);
+    await joins(waiter, 'known to both', served);
     await servers.followed(1);
     await servers.promote(replica);
-    await inLine(waiter, 'known to the former primary', served);
+    await joins(waiter, 'known to the former primary', served);
 
     await servers.follow(primary, replica);
     await servers.promote(primary);
@@ -56,7 +55,7 @@ describe('a server that was primary, became a replica of a server with older dat
       TIME_LIMIT,
       'both places on the server',
     );
-    await inLine(await clients.start(source), 'new', served);
+    await joins(await clients.start(source), 'new', served);
     await lock.release();
     await eventually(() => served.length === 3, TIME_LIMIT, 'all to be served');
     expect(served).toEqual(['known to both', 'known to the former primary', 'new']);

@@ -1,13 +1,9 @@
 import { expectWithin } from '../support/bounds.js';
-import { NS_PER_MS, stamp } from '../support/history/events.js';
-import { Lab, served } from '../support/history/lab.js';
-import { SLACK, type Gap } from '../support/history/check-limits.js';
-import type { WorkerProcess } from '../support/history/worker-process.js';
+import { stamp } from '../support/history/events.js';
+import { Lab, served, type Several } from '../support/history/lab.js';
+import { SLACK, takeovers, type Gap } from '../support/history/check-limits.js';
 import { FAILOVER, SentinelSetup } from '../support/sentinel.js';
-import { pause } from '../support/waiting.js';
-import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, TIME_LIMIT, serve, WINDOW } from '../faults/scene.js';
-
-type Workers = [WorkerProcess, WorkerProcess, WorkerProcess, WorkerProcess];
+import { DEADLINE, holderAndLine, isHeld, TIME_LIMIT, serve, servedBehind, WINDOW } from '../faults/scene.js';
 
 /** Longer than any failover here, so that a holder can go on. */
 const LONG_LEASE = 9_000;
@@ -20,17 +16,12 @@ const FOUND = DEADLINE + LONGEST_BACKOFF;
 const CUT = 2_000;
 
 /** The outage itself is not the lock's; after it, the client has to find the new primary. */
-const limits = {
-  wakeUp: ({ from, to, faults, stalled }: Gap): number => {
-    const down = faults.map((fault) => Math.max(0, Math.min(fault.until, to) - Math.max(fault.at, from)));
-    return SLACK + stalled + down.reduce((sum, one) => sum + one / NS_PER_MS + FOUND, 0);
-  },
-};
+const limits = { wakeUp: (gap: Gap): number => SLACK + gap.stalled + takeovers(gap, FOUND) };
 
 describe('a primary that sentinels replace', () => {
   let setup: SentinelSetup;
   let lab: Lab;
-  let workers: Workers;
+  let workers: Several<4>;
 
   beforeAll(async () => {
     setup = await SentinelSetup.start();
@@ -40,7 +31,7 @@ describe('a primary that sentinels replace', () => {
       commandTimeout: DEADLINE,
     });
     await lab.watchStalls();
-    workers = (await lab.workersAlike(4)) as Workers;
+    workers = await lab.workersAlike(4);
   });
   afterAll(async () => {
     await lab.close();
@@ -54,10 +45,9 @@ describe('a primary that sentinels replace', () => {
   });
 
   test('by order: the holder goes on, and the line is kept', async () => {
-    const [holder, ...others] = workers;
-    const [first, ...line] = await holderAndLine('k', holder, ...others);
+    const [first, ...line] = await holderAndLine('k', ...workers);
     const former = await setup.primary();
-    await pause(HEARTBEAT);
+    await setup.replicated(former);
     const { heal } = lab.history.fault('serverDown');
     await setup.failover();
     await setup.promoted(former);
@@ -71,11 +61,10 @@ describe('a primary that sentinels replace', () => {
   });
 
   test('because it was killed: the holder goes on, a release meanwhile is made good, and behind the first to come back all are served in order', async () => {
-    const [holder, ...others] = workers;
-    const [first, ...line] = await holderAndLine('k', holder, ...others);
-    const [kept] = await holderAndLine('l', holder);
+    const [first, ...line] = await holderAndLine('k', ...workers);
+    const [kept] = await holderAndLine('l', workers[0]);
     const former = await setup.primary();
-    await pause(HEARTBEAT); // what was acknowledged has reached the replicas
+    await setup.replicated(former);
     const { fault, heal } = lab.history.fault('serverDown');
     await former.server.kill();
     void first.release();
@@ -87,9 +76,7 @@ describe('a primary that sentinels replace', () => {
     await expectWithin(lab, promoted, next, FOUND);
     await setup.found(lab.prefix, lab.running, { key: 'k', waiting: 2, window: WINDOW });
     heal();
-    const inFront = line.filter(({ name }) => name === next.request);
-    const behind = line.filter(({ name }) => name !== next.request);
-    expect(await serve([...inFront, ...behind])).toEqual([...inFront, ...behind].map(({ name }) => name));
+    await servedBehind(next, line);
     expect(await isHeld(kept)).toBe(true);
     await kept.release();
     expect(await lab.endChapter(limits)).toMatchObject({ grants: 5, lost: 0, errors: 0 });
@@ -99,7 +86,7 @@ describe('a primary that sentinels replace', () => {
     const [holder, ...others] = workers;
     const [first, ...line] = await holderAndLine('k', holder, ...others);
     const former = await setup.primary();
-    await pause(HEARTBEAT);
+    await setup.replicated(former);
     const { fault, heal } = lab.history.fault('serverDown');
     await former.server.kill('SIGSTOP');
     // Its command lies in the socket of the frozen server.

@@ -1,8 +1,8 @@
 import { NS_PER_MS, type FaultKind, type HistoryEvent } from '../support/history/events.js';
-import { refusedWrites } from '../support/history/independent-log.js';
+import { refusedWrites } from '../support/history/section-log.js';
 import { Lab } from '../support/history/lab.js';
 import type { RemoteRequest } from '../support/history/remote-request.js';
-import { SLACK, type Gap } from '../support/history/check-limits.js';
+import { SLACK, takeovers, type Gap } from '../support/history/check-limits.js';
 import type { Demands, Load, WorkerProcess } from '../support/history/worker-process.js';
 import { QUICK } from '../support/quick.js';
 import { SentinelSetup, type Instance } from '../support/sentinel.js';
@@ -110,18 +110,17 @@ describe.each(CHOSEN)('sentinels replace primaries under load, $way', ({ replica
 
   /** Three processes have many short sections, two have long ones, in which a failover finds them. */
   function loadOf(worker: number): Omit<Load, 'seed'> {
-    const shares = { timeoutShare: 0.05, abortShare: 0.05, nestedShare: 0.1 };
+    const shares = { timeoutShare: 0.05, abortShare: 0.05 };
     const usual = { waitTime: 30_000, ...shares };
     if (worker < 3) return { concurrency: 4, keyPrefix: 'short', locks: 4, longestHold: 60, ...usual };
     return { concurrency: 4, keyPrefix: 'long', locks: 3, longestHold: 3_000, ...usual };
   }
 
   /** The outage itself is not the lock's; after it, the clients have to find the new primary, which may have to wait first. */
-  function wakeUp({ from, to, faults, stalled }: Gap): number {
-    const outages = faults.map(({ at, until }) => Math.max(0, Math.min(until, to) - Math.max(at, from)));
-    const behind = FOUND + (demands.maxLease ?? 0);
+  function wakeUp(gap: Gap): number {
+    const { from, to, stalled } = gap;
     // The server, which does not tell its stalls, may stand still after them.
-    const usual = SLACK + 2 * stalled + outages.reduce((sum, one) => sum + one / NS_PER_MS + behind, 0);
+    const usual = SLACK + 2 * stalled + takeovers(gap, FOUND + (demands.maxLease ?? 0));
     // A release that the new primary has not learned of: the lock stays taken there until its lease ends (docs/outages.md).
     const before = from - LONG_LEASE * NS_PER_MS;
     const forgotten = lab.history.events.some(

@@ -1,13 +1,14 @@
 import { once } from 'node:events';
-import { Cluster, Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { type FairLockError, LockConfigurationError } from '../../lib/core/errors/errors.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock-store.js';
 import type { RedisLockStoreOptions } from '../../lib/stores/redis/store-options.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
-import { startRedisServer, uniquePrefix, type RedisServer } from '../support/redis.js';
+import { OwnServer } from '../support/own-server.js';
+import { uniquePrefix, type RedisServer } from '../support/redis.js';
 import { Replicas } from '../support/replicas.js';
 import { eventually, pause, within } from '../support/waiting.js';
-import { inLine, refusal } from './requests.js';
+import { inLine, refusal } from '../support/requests.js';
 
 /** Short, since many tests wait for a whole lease; ms. */
 const TIMES = { lease: 3_000, livenessWindow: 2_000, commandTimeout: 1_000 };
@@ -48,51 +49,27 @@ describe('strict mode', () => {
   };
 
   describe('on one server', () => {
-    let server: RedisServer;
-    let admin: Redis;
-    beforeAll(async () => {
-      server = await startRedisServer({ config: { appendonly: 'yes', appendfsync: 'always' } });
-      admin = new Redis(server.url, { maxRetriesPerRequest: null });
-      admin.on('error', () => undefined);
-    });
-    afterAll(async () => {
-      admin.disconnect();
-      await server.stop();
-    });
+    const own = new OwnServer({ config: { appendonly: 'yes', appendfsync: 'always' } });
 
     describe('whose first wait is over', () => {
       let one: InProcessClient;
       let other: InProcessClient;
       beforeAll(async () => {
         begin();
-        [one, other] = (await settled(server.url, 2)) as [InProcessClient, InProcessClient];
+        [one, other] = (await settled(own.url, 2)) as [InProcessClient, InProcessClient];
       });
       afterAll(end);
 
       test('the marker is kept with a life of its own, and its time does not move while the server stays', async () => {
-        const before = await admin.hgetall(marker());
+        const before = await own.admin.hgetall(marker());
         expect(before).toMatchObject({
-          id: /run_id:(\w+)/.exec(await admin.info('server'))?.[1],
+          id: /run_id:(\w+)/.exec(await own.admin.info('server'))?.[1],
           lease: String(MAX_LEASE),
         });
-        expect(await admin.pttl(marker())).toBeGreaterThan(10 * MAX_LEASE);
+        expect(await own.admin.pttl(marker())).toBeGreaterThan(10 * MAX_LEASE);
         for (let i = 0; i < 5; i += 1) await (await one.service.acquire('k')).release();
-        await strict().start(server.url);
-        expect(await admin.hgetall(marker())).toEqual(before);
-      });
-
-      test('locks pass in order from client to client', async () => {
-        const lock = await one.service.acquire('k');
-        const line = [];
-        for (const client of [other, other, one, other]) line.push(await inLine(client, 'k'));
-        await lock.release();
-        const tokens = [];
-        for (const { granted } of line) {
-          const next = await within(granted, TIME_LIMIT, 'the turn');
-          tokens.push(next.token);
-          await next.release();
-        }
-        expect(tokens).toEqual(tokens.toSorted((a, b) => Number(a) - Number(b)));
+        await strict().start(own.url);
+        expect(await own.admin.hgetall(marker())).toEqual(before);
       });
 
       test('a fixed lease longer than maxLease is refused', async () => {
@@ -103,7 +80,7 @@ describe('strict mode', () => {
       });
 
       test('a client of the same prefix that is not strict is refused with what to do', async () => {
-        const loose = await clientsWith({}).start(server.url);
+        const loose = await clientsWith({}).start(own.url);
         const error = await refusal(loose.service.acquire('k'));
         expect(error).toBeInstanceOf(LockConfigurationError);
         expect((error as FairLockError).details).toMatch(/Set strict: true for all clients/);
@@ -113,14 +90,14 @@ describe('strict mode', () => {
       test('clients of another prefix are not concerned', async () => {
         const others = new InProcessClients(uniquePrefix(), TIMES);
         opened.push(others);
-        await (await (await others.start(server.url)).service.acquire('k')).release();
+        await (await (await others.start(own.url)).service.acquire('k')).release();
       });
 
       test('data that is lost: nothing is granted before maxLease has passed', async () => {
         const lock = await one.service.acquire('k');
         // A heartbeat may find the data gone before this process reads the answer.
         const flushed = performance.now();
-        await admin.flushall();
+        await own.admin.flushall();
         const next = await other.service.acquire('k');
         expect(performance.now() - flushed).toBeGreaterThan(MAX_LEASE - 1);
         expect(lock.state).toBe('lost');
@@ -133,24 +110,24 @@ describe('strict mode', () => {
         const { granted } = await inLine(other, 'k');
         // The holder may reach the new server before this process reads that it is back.
         const restarted = performance.now();
-        await server.restart();
+        await own.server.restart();
         await pause(TIMES.lease / 2);
         lock.assertHeld();
         await lock.release();
         const next = await within(granted, TIME_LIMIT, 'the turn');
         expect(performance.now() - restarted).toBeGreaterThan(MAX_LEASE - 1);
         // To the millisecond, by the clock of Redis, which tokens show in µs.
-        const since = Number(await admin.hget(marker(), 'since'));
+        const since = Number(await own.admin.hget(marker(), 'since'));
         expect(Number(next.token) / 1_000).toBeGreaterThanOrEqual(since + MAX_LEASE);
         await next.release();
       });
 
       test('of clients with different maxLease the longest counts', async () => {
-        const longer = await strict({ maxLease: 2 * MAX_LEASE }).start(server.url);
-        expect(await admin.hget(marker(), 'lease')).toBe(String(2 * MAX_LEASE));
+        const longer = await strict({ maxLease: 2 * MAX_LEASE }).start(own.url);
+        expect(await own.admin.hget(marker(), 'lease')).toBe(String(2 * MAX_LEASE));
         await (await longer.service.acquire('k')).release();
-        await strict().start(server.url);
-        expect(await admin.hget(marker(), 'lease')).toBe(String(2 * MAX_LEASE));
+        await strict().start(own.url);
+        expect(await own.admin.hget(marker(), 'lease')).toBe(String(2 * MAX_LEASE));
       });
     });
 
@@ -158,11 +135,14 @@ describe('strict mode', () => {
       beforeEach(begin);
       afterEach(end);
 
+      const waitsOf = ({ warnings }: InProcessClient): string[] =>
+        warnings.filter((warning) => /grants nothing for the next \d+ ms/.test(warning));
+
       test('the first start waits for maxLease once, and says so; then requests of one moment, which queued up together, are served in their order, and later ones at once', async () => {
         const clients = strict();
         const started = performance.now();
-        const first = await clients.start(server.url);
-        expect(first.warnings).toEqual([expect.stringMatching(/grants nothing for the next \d+ ms/)]);
+        const first = await clients.start(own.url);
+        expect(waitsOf(first)).toHaveLength(1);
         expect(await first.service.tryAcquire('k')).toBeUndefined();
         const served: number[] = [];
         await Promise.all(
@@ -174,18 +154,18 @@ describe('strict mode', () => {
           }),
         );
         expect(served).toEqual([0, 1, 2]);
-        const second = await clients.start(server.url);
-        expect(second.warnings).toEqual([]);
+        const second = await clients.start(own.url);
+        expect(waitsOf(second)).toEqual([]);
         for (const client of [first, second]) await (await client.service.tryAcquire('k'))?.release();
         expect((await second.service.tryAcquire('k'))?.state).toBe('held');
       });
 
       test('a client that is not strict and was there before is refused when it connects again, in line as well', async () => {
-        const early = await clientsWith({}).start(server.url);
+        const early = await clientsWith({}).start(own.url);
         const held = await early.service.acquire('k');
         const { granted } = await inLine(early, 'k');
-        await strict().start(server.url);
-        await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+        await strict().start(own.url);
+        await own.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
         expect(await refusal(granted)).toBeInstanceOf(LockConfigurationError);
         expect(await refusal(early.service.acquire('other'))).toBeInstanceOf(LockConfigurationError);
         // What it holds it may finish.
@@ -194,9 +174,9 @@ describe('strict mode', () => {
       });
 
       test('where INFO is not permitted requests fail with what to do; a client that was refused is granted locks when the reason is gone, without a new connection', async () => {
-        await admin.call('ACL', 'SETUSER', 'locker', 'on', '>secret', '~*', '&*', '+@all', '-info');
-        const client = await strict().start(server.url.replace('redis://', 'redis://locker:secret@'));
-        const other = await clientsWith({}).start(server.url);
+        await own.admin.call('ACL', 'SETUSER', 'locker', 'on', '>secret', '~*', '&*', '+@all', '-info');
+        const client = await strict().start(own.urlOf('locker'));
+        const other = await clientsWith({}).start(own.url);
         const error = await refusal(client.service.acquire('k'));
         expect(error).toBeInstanceOf(LockConfigurationError);
         expect((error as FairLockError).details).toMatch(/permit INFO/);
@@ -205,12 +185,12 @@ describe('strict mode', () => {
           const request = service.acquire('k').then((lock) => lock.release());
           return (await refusal(request)) === 'was granted';
         };
-        await admin.call('ACL', 'SETUSER', 'locker', '+info');
+        await own.admin.call('ACL', 'SETUSER', 'locker', '+info');
         await eventually(() => locks(client), TIME_LIMIT, 'the right to be seen');
-        await admin.call('CLIENT', 'KILL', 'USER', 'default', 'SKIPME', 'yes');
+        await own.admin.call('CLIENT', 'KILL', 'USER', 'default', 'SKIPME', 'yes');
         await eventually(async () => !(await locks(other)), TIME_LIMIT, 'the marker to be seen');
         await client.close();
-        await admin.del(marker());
+        await own.admin.del(marker());
         await eventually(() => locks(other), TIME_LIMIT, 'the missing marker to be seen');
       });
     });

@@ -6,16 +6,14 @@ import { confirmForceRelease } from './force-release.js';
 import { lineView, rememberHolder } from './line.js';
 import { locksView } from './locks.js';
 import { processesView } from './processes.js';
-import { count } from './text.js';
+import { count, SPAN } from './text.js';
 import { waitsView } from './waits.js';
 
 const { base, readOnly } = document.documentElement.dataset;
-const MINUTES = 5;
 const LAST = 'This page shows the last data received.';
 
 const main = document.getElementById('main');
 const state = {
-  readOnly: readOnly === 'true',
   connection: 'wait',
   overview: undefined,
   line: undefined,
@@ -31,7 +29,7 @@ const actions = {
     draw();
   },
   redraw,
-  forceRelease: (holder) => confirmForceRelease(base, state.key, holder),
+  forceRelease: readOnly === 'true' ? undefined : (holder) => confirmForceRelease(base, state.key, holder),
 };
 
 const open = connect(base, onEvent);
@@ -86,7 +84,7 @@ function onEvent(event, data) {
 function remember({ waiting, longestWait }) {
   const at = Date.now();
   state.history.push({ at, waiting, longestWait });
-  while (state.history[0].at < at - MINUTES * 60_000) state.history.shift();
+  while (state.history[0].at < at - SPAN) state.history.shift();
 }
 
 /** `/` leads to the filter, Escape back to all locks. */

@@ -1,8 +1,7 @@
 /** The figures at the top, and how two of them went during the last minutes. */
 import { h } from './dom.js';
-import { count, duration, number } from './text.js';
+import { duration, number, SPAN } from './text.js';
 
-const SPAN = 5 * 60_000;
 const WIDTH = 300;
 const HEIGHT = 44;
 
@@ -38,7 +37,7 @@ function course(history, now, field, write, name) {
   const y = (sample) => (HEIGHT - 2 - (sample[field] / most) * (HEIGHT - 6)).toFixed(1);
   const points = history.map((sample) => `${x(sample)} ${y(sample)}`).join('L');
   const [first] = history;
-  const title = `${name} during the last ${count(5, 'minute')}: at most ${write(most)}`;
+  const title = `${name} during the last 5 minutes: at most ${write(most)}`;
   return h(
     'svg',
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': title },

@@ -1,10 +1,8 @@
 /** One lock as a picture of its queue: the holder and what is left of its lease, then the waiters in their order. */
 import { h } from './dom.js';
 import { badge } from './locks.js';
-import { STEP } from './steps.js';
-import { count, dot, duration, lockLink, number, clientName, processName, who } from './text.js';
+import { count, dot, duration, lockLink, number, clientName, processName, SPAN, who } from './text.js';
 
-const SPAN = 5 * 60_000;
 const UNSEEN = 'before this page was opened';
 /** The holders that this page has seen, of one lock. */
 let seen = { key: undefined, since: 0, holds: [], longestLease: 0 };
@@ -22,15 +20,15 @@ export function rememberHolder({ key, holder }) {
   while (seen.holds[0].end < now - SPAN) seen.holds.shift();
 }
 
-export function lineView({ key, line, readOnly, overview }, actions) {
+export function lineView({ key, line }, actions) {
   return [
     h('p', { class: 'back' }, h('a', { href: '#/' }, '← All locks')),
     h('h1', { class: 'key' }, key),
-    line ? picture(line, overview, readOnly, actions) : h('p', { class: 'empty' }, 'Waiting for Redis …'),
+    line ? picture(line, actions) : h('p', { class: 'empty' }, 'Waiting for Redis …'),
   ];
 }
 
-function picture(line, overview, readOnly, actions) {
+function picture(line, actions) {
   const { holder, shared, kept, waiters, queueLength } = line;
   const longest = Math.max(1, ...waiters.map(({ waitingFor }) => waitingFor ?? 0));
   return [
@@ -38,9 +36,9 @@ function picture(line, overview, readOnly, actions) {
       'section',
       { class: 'line', 'aria-label': 'The queue' },
       shared
-        ? sharedCard(shared, readOnly, actions)
+        ? sharedCard(shared, actions)
         : holder
-          ? holderCard(holder, readOnly, actions)
+          ? holderCard(holder, actions)
           : kept
             ? keptCard(kept)
             : h('p', { class: 'card free' }, h('b', null, 'Free'), 'The lock is not held.'),
@@ -48,7 +46,7 @@ function picture(line, overview, readOnly, actions) {
       queueLength === 0
         ? h('p', { class: 'note' }, 'No call is waiting for it.')
         : h('h2', null, `${count(queueLength, 'call')} in the queue`),
-      h('ol', { class: 'queue' }, ...places(waiters, longest, actions)),
+      h('ol', { class: 'queue' }, ...waiters.map((waiter, index) => place(waiter, index, longest))),
       queueLength > waiters.length &&
         h('p', { class: 'note' }, `and ${number(queueLength - waiters.length)} more behind them`),
     ),
@@ -66,7 +64,7 @@ function keptCard({ left, ...last }) {
   );
 }
 
-function sharedCard({ used, limit, count: all, holders }, readOnly, actions) {
+function sharedCard({ used, limit, count: all, holders }, actions) {
   return h(
     'section',
     { class: 'card shared' },
@@ -80,7 +78,7 @@ function sharedCard({ used, limit, count: all, holders }, readOnly, actions) {
           null,
           h('span', { class: 'about' }, clientName(holder), shareOf(holder), badge(holder.state)),
           h('span', { class: 'time' }, duration(holder.heldFor)),
-          !readOnly && holder.id !== undefined && holder.pid !== undefined && forceButton(holder, actions),
+          holder.id !== undefined && holder.pid !== undefined && forceButton(holder, actions),
         ),
       ),
     ),
@@ -95,7 +93,7 @@ function shareOf({ share }) {
   return h('span', { class: 'chip' }, text);
 }
 
-function holderCard(holder, readOnly, actions) {
+function holderCard(holder, actions) {
   const { heldFor, leaseLeft, token, state, traceId } = holder;
   const endless = leaseLeft === null || leaseLeft === undefined;
   const share = endless ? 1 : leaseLeft / Math.max(1, seen.longestLease);
@@ -125,27 +123,21 @@ function holderCard(holder, readOnly, actions) {
         { class: `gauge ${share < 0.25 ? 'low' : ''}`, '--share': share.toFixed(3), 'aria-hidden': 'true' },
         h('i', null),
       ),
-      !readOnly && token !== undefined && forceButton(holder, actions),
+      token !== undefined && forceButton(holder, actions),
     ),
   );
 }
 
-function forceButton(holder, actions) {
-  return h(
-    'button',
-    { type: 'button', class: 'danger', onclick: () => actions.forceRelease(holder) },
-    'Force release …',
+/** None on a page that only shows. */
+function forceButton(holder, { forceRelease }) {
+  return (
+    forceRelease &&
+    h('button', { type: 'button', class: 'danger', onclick: () => forceRelease(holder) }, 'Force release …')
   );
 }
 
 function fact(name, value) {
   return h('div', null, h('dt', null, name), h('dd', null, value));
-}
-
-function places(waiters, longest, actions) {
-  const step = document.querySelectorAll('.queue li').length + STEP;
-  if (step < waiters.length) actions.redraw();
-  return waiters.slice(0, step).map((waiter, index) => place(waiter, index, longest));
 }
 
 function place(waiter, index, longest) {
@@ -201,7 +193,7 @@ function timeLine() {
         const from = share(begin - (now - SPAN));
         const title = `${who(holder)}: ${duration(end - begin)}`;
         return h('span', {
-          key: id,
+          key: `${id} ${begin}`,
           title,
           class: 'hold',
           '--hue': dot(holder).props['--hue'],

@@ -1,6 +1,5 @@
 /** All locks, the longest wait first. */
 import { h } from './dom.js';
-import { stepTo } from './steps.js';
 import { count, duration, lockLink, number, clientName, who } from './text.js';
 
 const MOST_PIPS = 10;
@@ -54,7 +53,7 @@ export function locksView(state, actions) {
                 actions.redraw();
               },
             },
-            ...rows(locks, longest, actions),
+            ...rows(locks, longest),
           ),
         ],
     overview.moreLocks > 0 &&
@@ -62,16 +61,12 @@ export function locksView(state, actions) {
   ];
 }
 
-function rows(locks, longest, actions) {
-  const wanted = locks.map(({ key }) => key);
-  const shown = [...document.querySelectorAll('.rows li')].map(({ dataset }) => dataset.key);
-  const keys = stepTo(wanted, shown);
-  if (keys.length < wanted.length || keys.some((key, index) => key !== wanted[index])) actions.redraw();
-  const known = new Map(locks.map((lock) => [lock.key, lock]));
+function rows(locks, longest) {
   const before = farRows;
   farRows = new Map();
-  return keys.map((key, index) => {
-    if (isNear(key, index)) return row(known.get(key), longest);
+  return locks.map((lock, index) => {
+    const { key } = lock;
+    if (isNear(key, index)) return row(lock, longest);
     const far = before.get(key) ?? farRow(key);
     farRows.set(key, far);
     return far;

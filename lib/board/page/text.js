@@ -5,6 +5,8 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+/** ms of the past that the page shows. */
+export const SPAN = 5 * MINUTE;
 const HUES = ['#4f7fd9', '#2aa58c', '#d98e2b', '#a568d0', '#d65d84', '#7f9a36', '#3aa3c7', '#b8735a'];
 /** Of a longer key, processes report the beginning and a digest. */
 const LONGEST_KEY = 1_024;

@@ -1,6 +1,7 @@
 /** The longest waits of all locks: who waits for which lock since when, and who holds it. */
 import { h } from './dom.js';
 import { badge } from './locks.js';
+import { table, tableRow } from './table.js';
 import { clientName, count, duration, lockLink } from './text.js';
 
 const COLUMNS = ['Lock', 'Waiter', 'Waiting for', 'Holder', 'Held for'];
@@ -12,34 +13,23 @@ export function waitsView({ overview: { waits, locks, totals } }) {
     h('div', { class: 'tools' }, h('h1', null, 'Longest waits')),
     waits.length === 0
       ? h('p', { class: 'empty' }, 'No call is waiting for a lock.')
-      : h(
-          'div',
-          { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Longest waits' },
-          h(
-            'table',
-            { class: 'waits' },
-            h('thead', null, h('tr', null, ...COLUMNS.map((text) => h('th', { scope: 'col' }, text)))),
-            h('tbody', null, ...waits.map((wait) => row(wait, lockOf.get(wait.key) ?? {}))),
-          ),
+      : table(
+          'Longest waits',
+          'waits',
+          COLUMNS,
+          waits.map((wait) => row(wait, lockOf.get(wait.key) ?? {})),
         ),
     more > 0 && h('p', { class: 'note' }, `${count(more, 'more call')} with shorter waits not shown.`),
   ];
 }
 
 function row({ key, waitingFor, id, live, silent, ...waiter }, { holder, others }) {
-  const cells = [
+  return tableRow(COLUMNS, id, lockLink(key, { class: 'key' }), [
     [clientName(waiter), badge(live ? (silent ? 'silent' : 'held') : 'skipped')],
-    [duration(waitingFor)],
+    duration(waitingFor),
     holder
       ? [clientName(holder), badge(holder.state), others > 0 && ` and ${count(others, 'other')}`]
-      : ['none'],
-    [holder ? duration(holder.heldFor) : ''],
-  ];
-  return h(
-    'tr',
-    { key: id },
-    h('th', { scope: 'row' }, lockLink(key, { class: 'key' })),
-    // A phone has no room for the headings: there each cell has its own.
-    ...cells.map((cell, i) => h('td', { 'data-name': COLUMNS[i + 1] }, ...cell)),
-  );
+      : 'none',
+    holder ? duration(holder.heldFor) : '',
+  ]);
 }

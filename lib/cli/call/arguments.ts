@@ -41,7 +41,7 @@ const OPTIONS_OF: { readonly [option: string]: readonly CommandName[] } = {
 
 /** The parsed command line. */
 export interface Arguments {
-  readonly command: CommandName | 'help' | 'version';
+  readonly command: CommandName;
   readonly key: string;
   readonly redis: string | undefined;
   readonly cluster: boolean;
@@ -59,21 +59,23 @@ export interface Arguments {
 }
 
 /** @throws UsageError with a sentence */
-export function readArguments(args: readonly string[]): Arguments {
+export function readArguments(args: readonly string[]): Arguments | 'help' | 'version' {
   const { values, positionals } = parse(args);
-  const [name, key, ...rest] = positionals;
-  const command = values.help || name === 'help' ? 'help' : values.version ? 'version' : commandOf(name);
-  const takesKey = command !== 'help' && command !== 'version' && COMMANDS[command];
-  if (takesKey && (key === undefined || key === ''))
-    throw new UsageError(`${command} needs the key of a lock.`);
-  const surplus = takesKey ? rest[0] : key;
-  if (command !== 'help' && surplus !== undefined)
+  const [name, key = ''] = positionals;
+  if (values.help || name === 'help') return 'help';
+  if (values.version) return 'version';
+  if (name === undefined) return 'help';
+  const command = commandOf(name);
+  const takesKey = COMMANDS[command];
+  if (takesKey && key === '') throw new UsageError(`${command} needs the key of a lock.`);
+  const surplus = positionals[takesKey ? 2 : 1];
+  if (surplus !== undefined)
     throw new UsageError(
       `${JSON.stringify(surplus)} is one argument too many. Put a key with spaces in quotes.`,
     );
   for (const [option, commands] of Object.entries(OPTIONS_OF)) {
     const given = values[option as keyof typeof values] !== undefined;
-    if (given && command !== 'help' && command !== 'version' && !commands.includes(command))
+    if (given && !commands.includes(command))
       throw new UsageError(`--${option} is an option of ${commands.join(' and ')}, not of ${command}.`);
   }
   const { store, redis, orphans = false, interval = '1000' } = values;
@@ -85,7 +87,7 @@ export function readArguments(args: readonly string[]): Arguments {
   return {
     ...values,
     command,
-    key: key ?? '',
+    key,
     redis,
     prefix,
     store,
@@ -127,8 +129,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-function commandOf(name: string | undefined): CommandName | 'help' {
-  if (name === undefined) return 'help';
+function commandOf(name: string): CommandName {
   if (Object.hasOwn(COMMANDS, name)) return name as CommandName;
   throw new UsageError(
     `Unknown command ${JSON.stringify(name)}. The commands are: ${Object.keys(COMMANDS).join(', ')}.`,

@@ -1,51 +1,53 @@
-import { Cluster, Redis } from 'ioredis';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { LockEngine } from '../../core/engine/lock-engine.js';
 import { type LockOverview } from '../../core/query/lock-overview.js';
-import { type LockStore, type StoreHealth } from '../../core/port/lock-store.js';
+import { engineOptions } from '../../setup/engine-options.js';
 import { createStore } from '../../setup/store-factory.js';
 import { resolveOptions } from '../../setup/option-resolution.js';
 import { type Arguments } from './arguments.js';
 import { UsageError } from './exit-status.js';
 
+/** From when on a search through Redis is worth a word, ms after the processes have had their time. */
+const SLOW_SEARCH = 500;
+const SEARCHING =
+  'Searching all keys of Redis for locks, which takes 1 to 3 s for each million keys. Other commands are served meanwhile.';
+
 /** Gives the commands access to the locks of all processes. This process holds none itself. */
 export class Locks {
   /** What an operator should know of Redis, found while connecting. Sentences without credentials. */
   readonly warnings: string[] = [];
-  private readonly store: LockStore;
-  private readonly engine: LockEngine;
+  readonly engine: LockEngine;
   private readonly address: string;
   /** The channel of all processes that this one shows; undefined for a store without prefixes, and on Redis Cluster, where each node knows some. */
   private readonly place: string | undefined;
 
-  /** @throws LockConfigurationError for a URL or prefix that cannot work */
-  constructor({ redis, cluster, prefix, store }: Arguments) {
+  /**
+   * @param say tells someone who waits what takes so long
+   * @throws LockConfigurationError for a URL or prefix that cannot work
+   */
+  constructor(
+    { redis, cluster, prefix, store }: Arguments,
+    private readonly say: (text: string) => void,
+  ) {
     const options = resolveOptions({ redis, store, keyPrefix: prefix });
     this.address = options.redis as string;
     this.place =
-      store === 'redis' && !cluster ? `${options.keyPrefix}:client:db${databaseIn(this.address)}` : undefined;
-    const source = cluster ? clusterAt(options.redis as string) : options.redis;
+      store === 'redis' && !cluster
+        ? `${options.keyPrefix}:client:db${read(this.address).db ?? 0}`
+        : undefined;
+    const source = cluster ? clusterAt(this.address) : this.address;
     const onWarning = (message: string) => void this.warnings.push(message);
-    this.store = createStore({ ...options, redis: source }, onWarning);
-    this.engine = new LockEngine(this.store, {
-      ...options,
-      slowWait: Infinity,
-      slowHold: Infinity,
-      onWarning,
-    });
+    const lockStore = createStore({ ...options, redis: source }, onWarning);
+    this.engine = new LockEngine(lockStore, engineOptions(options, onWarning));
   }
 
-  start(): Promise<void> {
-    return this.engine.start();
-  }
-
-  close(): Promise<void> {
-    return this.engine.close();
-  }
-
-  /** @param all whether to look through Redis for locks that no process reports */
-  async query({ timeout, orphans }: Arguments, all: boolean): Promise<LockOverview> {
-    const { locks, processes, ...rest } = await this.engine.service.query({ timeout, orphans: all });
-    const self = this.store.peers?.self.clientId;
+  /** @param all whether to look through Redis for locks that no process reports. Not where `key` selects one lock. */
+  async query({ key, timeout, orphans }: Arguments, all: boolean): Promise<LockOverview> {
+    const { service, store } = this.engine;
+    const slow = all && setTimeout(this.say, timeout + SLOW_SEARCH, SEARCHING);
+    const looked = service.query({ timeout, orphans: all, ...(key !== '' && { key }) });
+    const { locks, processes, ...rest } = await looked.finally(() => slow && clearTimeout(slow));
+    const self = store.peers?.self.clientId;
     return {
       locks: orphans ? locks.filter(({ orphan }) => orphan) : locks,
       processes: processes.filter(({ clientId }) => clientId !== self),
@@ -53,15 +55,16 @@ export class Locks {
     };
   }
 
-  /** Whether any other process listens under this prefix, in this database. True if that cannot be found out. */
-  async isUsed(): Promise<boolean> {
+  /** `message`, unless it is known that no other process listens under this prefix, in this database: then `unused`. */
+  async orUnused(message: string): Promise<string> {
     const places = await this.usedPlaces();
-    return this.place === undefined || places === undefined || places.includes(this.place);
+    const isUnused = this.place !== undefined && places?.includes(this.place) === false;
+    return isUnused ? this.unused(places) : message;
   }
 
   /** A sentence for someone who looks where no process is: where there are some. */
-  async unused(): Promise<string> {
-    const places = (await this.usedPlaces()) ?? [];
+  async unused(known?: readonly string[]): Promise<string> {
+    const places = known ?? (await this.usedPlaces()) ?? [];
     const shown = places.map((place) => place.replace(/:client:db(\d+)$/, ' (database $1)'));
     return (
       'No process is using these locks. --prefix, --store and --cluster select which locks.' +
@@ -87,18 +90,6 @@ export class Locks {
       client.disconnect();
     }
   }
-
-  health(): Promise<StoreHealth> {
-    return this.engine.service.health();
-  }
-
-  inspect(key: string) {
-    return this.engine.service.inspect(key);
-  }
-
-  forceRelease(key: string, named: { token: number } | { holder: string }): Promise<boolean> {
-    return this.engine.service.forceRelease(key, named);
-  }
 }
 
 function clusterAt(address: string): Cluster {
@@ -106,25 +97,11 @@ function clusterAt(address: string): Cluster {
     throw new UsageError(
       '--cluster needs the redis:// or rediss:// URL of a node: Redis Cluster has no Unix socket.',
     );
-  const { node, redisOptions } = clusterNode(address);
-  return new Cluster([node], { lazyConnect: true, redisOptions });
+  const { host, port, username, password, tls } = read(address);
+  return new Cluster([{ host, port }], { lazyConnect: true, redisOptions: { username, password, tls } });
 }
 
 /** As ioredis reads it. */
-function databaseIn(address: string): number {
-  return new Redis(address, { lazyConnect: true }).options.db ?? 0;
-}
-
-/** Converts the URL of a Cluster node to options of ioredis. */
-export function clusterNode(address: string) {
-  const { hostname, port, username, password, protocol } = new URL(address);
-  return {
-    // A URL has brackets around an IPv6 address, but a socket address has none.
-    node: { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6_379) },
-    redisOptions: {
-      ...(username !== '' && { username: decodeURIComponent(username) }),
-      ...(password !== '' && { password: decodeURIComponent(password) }),
-      ...(protocol === 'rediss:' && { tls: {} }),
-    },
-  };
+function read(address: string): RedisOptions {
+  return new Redis(address, { lazyConnect: true }).options;
 }

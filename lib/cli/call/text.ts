@@ -28,11 +28,18 @@ export function clientText({ host, pid, label = '' }: ClientName): string {
   return host ? clientName(`${host}/${pid}`, label) : label || 'an unknown process';
 }
 
-/** What is wrong with the process of a holder, if anything. */
-export function troubleOf({ clientId, live, state }: HolderReport, { silent }: LockOverview): string {
-  if (live === false) return ' (its process is gone)';
-  if (silent.some((process) => process.clientId === clientId)) return ' (does not respond)';
-  return state === 'held' ? '' : ` (${state})`;
+/** A holder or a waiter, as far as it is known whether it is well. */
+interface Seen {
+  readonly clientId: string | undefined;
+  readonly live?: boolean | undefined;
+  readonly state?: HolderReport['state'];
+}
+
+/** What is wrong with it, if anything. */
+export function troubleOf({ clientId, live, state = 'held' }: Seen, silent: LockOverview['silent']): string {
+  if (live === false) return 'its process is gone';
+  if (clientId && silent.some((process) => process.clientId === clientId)) return 'does not respond';
+  return state === 'held' ? '' : state;
 }
 
 /** With whom a call holds a lock: nothing if alone. */

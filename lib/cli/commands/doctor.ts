@@ -25,8 +25,8 @@ export const doctor: Command = async ({ locks, args, print }) => {
 };
 
 /** Why no lock can be taken, or only late. A warning at the start may have told what to do about it. */
-async function ailments(locks: Locks): Promise<string[]> {
-  const { reachable, listening, problem = 'Redis does not serve locks.' } = await locks.health();
+async function ailments({ engine }: Locks): Promise<string[]> {
+  const { reachable, listening, problem = 'Redis does not serve locks.' } = await engine.service.health();
   if (!reachable) return [`No lock can be taken: ${problem}`];
   return listening ? [] : ['Messages of Redis do not arrive, so locks are handed on late.'];
 }

@@ -12,19 +12,14 @@ export const forceRelease: Command = async ({ locks, args: { key, token, holder,
 
   async function release(): Promise<{ released: boolean; message: string }> {
     try {
-      const released = await locks.forceRelease(key, named);
+      const released = await locks.engine.service.forceRelease(key, named);
       const message = released
         ? `The lock ${quote(key)} was taken from its holder (${which}); the next in the queue is served.`
-        : await withUse(`The lock ${quote(key)} is free; nothing was changed.`);
+        : await locks.orUnused(`The lock ${quote(key)} is free; nothing was changed.`);
       return { released, message };
     } catch (error) {
       if (!(error instanceof LockHolderChangedError)) throw error;
-      return { released: false, message: await withUse(error.details) };
+      return { released: false, message: await locks.orUnused(error.details) };
     }
-  }
-
-  /** Where nobody uses the prefix, that is why. */
-  async function withUse(message: string): Promise<string> {
-    return (await locks.isUsed()) ? message : await locks.unused();
   }
 };

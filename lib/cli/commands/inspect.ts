@@ -1,37 +1,47 @@
 import { type KeptLock, type LockHolder, type LockSnapshot } from '../../core/port/lock-store.js';
 import { printable, quote } from '../../core/errors/text.js';
+import { type LockOverview } from '../../core/query/lock-overview.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';
-import { count, shareText, table, time } from '../call/text.js';
+import { count, shareText, table, time, troubleOf } from '../call/text.js';
 
-export const inspect: Command = async ({ locks, args: { key, json }, print }) => {
-  const snapshot = await locks.inspect(key);
+type Silent = LockOverview['silent'];
+
+export const inspect: Command = async ({ locks, args, print }) => {
+  const { key, json } = args;
+  const snapshot = await locks.engine.service.inspect(key);
   const free = !snapshot.holder && !snapshot.kept && snapshot.queueLength === 0;
-  if (json) print(snapshot);
-  else if (free)
-    print(
-      (await locks.isUsed())
-        ? `The lock ${quote(key)} is free: nobody holds it or waits for it. Is the key right? ls lists all locks.`
-        : await locks.unused(),
-    );
-  else print(snapshotText(snapshot));
+  const { silent } = free ? { silent: [] as Silent } : await locks.query(args, false);
+  if (json) print({ ...snapshot, silent });
+  else if (free) {
+    const message = `The lock ${quote(key)} is free: nobody holds it or waits for it. Is the key right? ls lists all locks.`;
+    print(await locks.orUnused(message));
+  } else print(snapshotText(snapshot, silent));
   return free ? EXIT.notHeld : EXIT.done;
 };
 
-function snapshotText(snapshot: LockSnapshot): string {
+function snapshotText(snapshot: LockSnapshot, silent: Silent): string {
   const { key, holder, kept, waiters, queueLength } = snapshot;
-  const rows = waiters.map(({ who, waitingFor, live, deadlineLeft, share }, index) => [
+  const rows = waiters.map(({ who, client: clientId, waitingFor, live, deadlineLeft, share }, index) => [
     String(index + 1),
     who,
     time(waitingFor),
     shareText(share),
     deadlineLeft === undefined ? '' : `deadline in ${time(deadlineLeft)}`,
-    live ? '' : deadlineLeft === undefined ? 'no sign of life, skipped' : 'no sign of life',
+    live
+      ? troubleOf({ clientId, live }, silent)
+      : deadlineLeft === undefined
+        ? 'no sign of life, skipped'
+        : 'no sign of life',
   ]);
   const more = queueLength - waiters.length;
   return [
     `lock     ${quote(key)}`,
-    ...(holder?.share ? sharedText(snapshot) : holder ? holderText(holder) : ['holder   none']),
+    ...(holder?.share
+      ? sharedText(snapshot, silent)
+      : holder
+        ? holderText(holder, silent)
+        : ['holder   none']),
     ...(kept ? keptText(kept) : []),
     `waiting  ${queueLength}`,
     ...(rows.length > 0 ? ['', table([' #', 'WAITER', ' WAITING FOR', '', '', ''], rows)] : []),
@@ -47,13 +57,13 @@ function keptText({ who, token, left }: KeptLock): string[] {
   ];
 }
 
-function sharedText({ holders, used, limit }: LockSnapshot): string[] {
-  const rows = holders.map(({ who, heldFor, share, id = '', live }) => [
+function sharedText({ holders, used, limit }: LockSnapshot, silent: Silent): string[] {
+  const rows = holders.map(({ who, client: clientId, heldFor, share, id = '', live }) => [
     who,
     time(heldFor),
     shareText(share),
     id,
-    live === false ? 'its process is gone' : '',
+    troubleOf({ clientId, live }, silent),
   ]);
   const taken =
     limit === undefined ? count(used ?? holders.length, 'read') : `${used} of ${limit} permits are taken`;
@@ -67,10 +77,15 @@ function sharedText({ holders, used, limit }: LockSnapshot): string[] {
   ];
 }
 
-function holderText({ who, token, heldFor, leaseLeft, id, live }: LockHolder): string[] {
+function holderText(
+  { who, client: clientId, token, heldFor, leaseLeft, id, live }: LockHolder,
+  silent: Silent,
+): string[] {
+  const trouble = troubleOf({ clientId, live }, silent);
+  const renewal = live === false ? '' : ' unless it is renewed';
   return [
-    `holder   ${printable(who)}${live === false ? ' (its process is gone)' : ''}`,
-    `         held for ${time(heldFor)}; its lease expires in ${time(leaseLeft)} unless it is renewed`,
+    `holder   ${printable(who)}${trouble && ` (${trouble})`}`,
+    `         held for ${time(heldFor)}; its lease expires in ${time(leaseLeft)}${renewal}`,
     ...(token === undefined ? [] : [`token    ${token}`]),
     ...(id === undefined ? [] : [`id       ${id}`]),
   ];

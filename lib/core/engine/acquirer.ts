@@ -100,18 +100,18 @@ export class Acquirer {
     this.mixedKinds.check(target, call.options.label);
     this.assertMayWait(key, call);
     const { leaseTime, holdAtLeast, maxQueue, label } = call.options;
-    const waitTime = Math.max(0, call.deadline - performance.now());
     const isFixedLater = call.taken !== undefined && leaseTime !== undefined;
     const lease = isFixedLater ? undefined : leaseTime;
     const alone = holdAtLeast > 0 || isFixedLater;
-    const wait = new Wait({ key, waitTime, leaseTime: lease, alone, maxQueue, share, label }, call);
+    const request = { key, waitTime: call.waitTime, leaseTime: lease, alone, maxQueue, share, label };
+    const wait = new Wait(request, call, call.deadline);
     this.waits.begin(call, wait);
     let grant: Grant;
     try {
       grant = await detached(() => this.store.acquire(wait));
     } catch (error) {
       const refusal =
-        error instanceof LockTimeoutError ? this.timeoutOfCall(error, encoded, call, wait.since) : error;
+        error instanceof LockTimeoutError ? this.withCause(error, encoded, call, wait.since) : error;
       this.waits.end(call, refusal);
       throw refusal;
     }
@@ -133,24 +133,18 @@ export class Acquirer {
     this.shutdown.assertMayWait(key, call);
   }
 
-  /** Makes the error name the wait time of the whole call, not the rest of it that was left for this queue, and what is known of its cause. */
-  private timeoutOfCall(
-    error: LockTimeoutError,
-    encoded: string,
-    call: Call,
-    since: number,
-  ): LockTimeoutError {
-    const { waitTime } = call;
+  /** Adds to the error of a wait what is known here of its cause. */
+  private withCause(error: LockTimeoutError, encoded: string, call: Call, since: number): LockTimeoutError {
+    const { key, waitTime } = error;
+    if (waitTime === 0) return error;
     const blocker = { ...error.blockedBy };
-    if (waitTime > 0) {
-      const heldHereFor = this.holds.heldFor(encoded);
-      const awayFor = Math.round(this.store.awaySince?.(since) ?? 0);
-      const leaseLeft = call.leaseLeftOf(blocker.holder);
-      if (heldHereFor !== undefined) blocker.heldHereFor = heldHereFor;
-      if (awayFor > 0) blocker.awayFor = awayFor;
-      if (leaseLeft !== undefined) blocker.leaseLeft = leaseLeft;
-    }
-    return new LockTimeoutError(error.key, waitTime, blocker);
+    const heldHereFor = this.holds.heldFor(encoded);
+    const awayFor = Math.round(this.store.awaySince?.(since) ?? 0);
+    const leaseLeft = call.leaseLeftOf(blocker.holder);
+    if (heldHereFor !== undefined) blocker.heldHereFor = heldHereFor;
+    if (awayFor > 0) blocker.awayFor = awayFor;
+    if (leaseLeft !== undefined) blocker.leaseLeft = leaseLeft;
+    return new LockTimeoutError(key, waitTime, blocker);
   }
 }
 

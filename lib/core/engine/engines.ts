@@ -25,15 +25,7 @@ export interface ObservableEngine {
 }
 
 /** The engines of this process that are started and not closed. */
-const engines = sharedByAllCopies('nestjs-fair-lock:engines:1', () => new Set<ObservableEngine>());
-
-export function announce(engine: ObservableEngine): void {
-  engines.add(engine);
-}
-
-export function withdraw(engine: ObservableEngine): void {
-  engines.delete(engine);
-}
+export const engines = sharedByAllCopies('nestjs-fair-lock:engines:1', () => new Set<ObservableEngine>());
 
 /** Adds the waits and holds of one engine to `total`, by the name under which metrics count the lock. */
 export function addLoad(total: Map<string, LockLoad>, waits: Waits, holds: Holds): void {

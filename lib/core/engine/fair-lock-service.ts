@@ -203,8 +203,7 @@ export class FairLockService {
 
   /** Whether `key` is held, in this process or another, or kept by `holdAtLeast`. The result can be outdated when it arrives. */
   async isLocked(key: string): Promise<boolean> {
-    requireKey(key);
-    const { holder, kept } = await detached(() => this.parts.store.inspect(key));
+    const { holder, kept } = await this.inspect(key);
     return holder !== undefined || kept !== undefined;
   }
 

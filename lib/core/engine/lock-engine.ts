@@ -7,12 +7,12 @@ import { MixedKinds } from './mixed-kinds.js';
 import type { Hold } from '../holds/hold.js';
 import { Holds } from '../holds/holds.js';
 import { detached } from '../runtime/async-context.js';
-import { addLoad, announce, withdraw, type LockLoad, type ObservableEngine } from './engines.js';
+import { addLoad, engines, type LockLoad, type ObservableEngine } from './engines.js';
 import { FairLockService } from './fair-lock-service.js';
 import type { LockStore } from '../port/lock-store.js';
 import { Observer } from '../query/observer.js';
 import { Reporter } from '../query/reporter.js';
-import { watchForSlow } from '../warnings/slow-warnings.js';
+import { watchForSlow } from '../warnings/warnings.js';
 import { Shutdown } from '../waits/shutdown.js';
 import { Waits } from '../waits/waits.js';
 import { Timers } from '../runtime/timers.js';
@@ -27,39 +27,34 @@ import { Timers } from '../runtime/timers.js';
 export class LockEngine implements ObservableEngine {
   /** What callers may do; they must not end the engine. */
   readonly service: FairLockService;
-  private readonly timers: Timers;
+  private readonly timers = new Timers();
+  private readonly waits = new Waits();
   private readonly holds: Holds;
   private readonly shutdown: Shutdown;
-  private readonly waits: Waits;
   private readonly warn: EngineDefaults['onWarning'];
   private closing: Promise<void> | undefined;
 
   constructor(
-    private readonly store: LockStore,
+    readonly store: LockStore,
     given: EngineDefaults,
   ) {
     const defaults = withSafeWarnings(given);
-    const timers = new Timers();
-    const holds = new Holds(timers, defaults.onWarning, defaults.onLeft);
-    const waits = new Waits();
-    const shutdown = new Shutdown(timers, waits, holds, defaults);
+    const { timers, waits } = this;
+    const holds = (this.holds = new Holds(timers, defaults.onWarning, defaults.onLeft));
+    const shutdown = (this.shutdown = new Shutdown(timers, waits, holds, defaults));
     const acquirer = new Acquirer(store, holds, waits, shutdown, new MixedKinds(defaults.onWarning));
     const self = store.peers?.self ?? { clientId: randomUUID(), host: hostname(), pid: process.pid };
     const reporter = new Reporter(self, waits, holds);
     const observer = new Observer(store, (query) => reporter.report(query));
     watchForSlow(defaults, timers, waits, holds, store, self);
     this.service = new FairLockService({ store, defaults, holds, acquirer, observer, shutdown, timers });
-    this.timers = timers;
-    this.holds = holds;
-    this.shutdown = shutdown;
-    this.waits = waits;
     this.warn = defaults.onWarning;
   }
 
   /** Connects the store; also resolves when its server is unreachable (then it warns). No effect after `close`. */
   async start(): Promise<void> {
     if (this.closing) return;
-    announce(this);
+    engines.add(this);
     await detached(() => this.store.start());
   }
 
@@ -97,7 +92,7 @@ export class LockEngine implements ObservableEngine {
     await this.shutdown.endAll(own);
     this.shutdown.close();
     this.timers.stop();
-    withdraw(this);
+    engines.delete(this);
     await this.holds.releaseAll();
     try {
       await this.store.close();

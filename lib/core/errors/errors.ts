@@ -142,6 +142,11 @@ export class LockStoreUnavailableError extends FairLockError {
   }
 }
 
+/** The response to a forced release was lost, so it may have ended the hold. Not public: readers see a LockStoreUnavailableError. */
+export class UnknownOutcomeError extends LockStoreUnavailableError {
+  override readonly name = 'LockStoreUnavailableError';
+}
+
 /**
  * Too few replicas confirmed the grant in time, so after a failover another caller could have been granted the lock as well. It was
  * released and the caller does not hold it; retrying makes sense.

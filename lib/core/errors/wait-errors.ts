@@ -116,7 +116,7 @@ export class LockQueueFullError extends FairLockError {
     super({
       message: 'Too many requests are already waiting for the lock.',
       details:
-        `The queue for the lock ${quote(key)} is full: ${maxQueue} request${maxQueue === 1 ? ' is' : 's are'} already waiting. ` +
+        `The queue for the lock ${quote(key)} is full: maxQueue is ${maxQueue}, and at least as many requests are already waiting. ` +
         'Try again later, or raise maxQueue.',
       page: 'troubleshooting#responses-with-503-a-full-queue',
       status: 503,

@@ -60,10 +60,9 @@ export class Hold implements Linked<Hold>, TimedTask {
   next: Hold | undefined;
   /** Its description for diagnostics, if there were subscribers. */
   readonly description: HoldDescription | undefined;
-  /** Whether a warning of its length was given; and whether its caller has the handle. */
+  /** Whether a warning of its length was given. */
   warned = false;
-  isHandedOut = false;
-  /** Where that caller asked for it, if it gave no label. */
+  /** Where the caller that has its handle asked for it, if it gave no label. */
   site: CallSite | undefined;
   /** Holds of the grant that have not ended. */
   openHolds = 0;
@@ -127,9 +126,7 @@ export class Hold implements Linked<Hold>, TimedTask {
 
   /** The caller has the handle. */
   handOut(): void {
-    if (this !== this.outermost) return;
-    this.isHandedOut = true;
-    this.keeper.handedOut(this);
+    if (this === this.outermost) this.keeper.handedOut(this);
   }
 
   /** All keys of its call are held: `maxHold` of the call counts from now. */

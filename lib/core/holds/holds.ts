@@ -29,7 +29,7 @@ export class Holds {
   constructor(
     readonly timers: Timers,
     private readonly warn: EngineDefaults['onWarning'],
-    private readonly tellOfLeft = warn,
+    private readonly warnOfLeft = warn,
   ) {}
 
   /** Begins the hold of a grant that the store made for a wait of a call with `options`. */
@@ -48,7 +48,8 @@ export class Holds {
 
   ended(hold: Hold): void {
     this.all.delete(hold);
-    if (hold.isHandedOut) this.forget(hold);
+    const handles = this.handles.get(hold.encoded);
+    if (handles?.delete(hold) && handles.size === 0) this.handles.delete(hold.encoded);
     this.timers.cancel(hold);
     if (hold.description) endHold(hold.description, hold.outcome);
     for (const each of this.emptying) {
@@ -85,11 +86,6 @@ export class Holds {
     return oldest?.heldFor;
   }
 
-  private forget(hold: Hold): void {
-    const ofKey = this.handles.get(hold.encoded);
-    if (ofKey?.delete(hold) && ofKey.size === 0) this.handles.delete(hold.encoded);
-  }
-
   /** Resolves when nothing is held, except by `own`, the holds of this engine that the caller is inside of. */
   async empty(own: ReadonlySet<Hold>): Promise<void> {
     if (this.all.size <= own.size) return;
@@ -106,30 +102,19 @@ export class Holds {
     for (const hold of this.present()) {
       const { key, heldFor, options } = hold;
       if (hold.outcome !== 'released') continue; // it was lost, and said so
-      this.tell(
-        this.tellOfLeft,
-        hold,
-        withPage(
-          `Shutdown: releasing the lock ${quote(key)} although ${options.label || 'the code that holds it'} is still running (for ` +
-            `${duration(heldFor)}). It now runs unprotected, possibly alongside the next holder. Let it end when lock.signal aborts, or raise drainTimeout.`,
-          'production#shutdown',
-        ),
+      const line = withPage(
+        `Shutdown: releasing the lock ${quote(key)} although ${options.label || 'the code that holds it'} is still running (for ` +
+          `${duration(heldFor)}). It now runs unprotected, possibly alongside the next holder. Let it end when lock.signal aborts, or raise drainTimeout.`,
+        'production#shutdown',
       );
+      this.warnOf(hold, line, this.warnOfLeft);
     }
     await Promise.all(this.present().map((hold) => hold.release()));
   }
 
   /** Tells the operator what happened to a hold. */
-  warnOf(hold: Pick<Hold, 'grant' | 'options'>, message: string): void {
-    this.tell(this.warn, hold, message);
-  }
-
-  private tell(
-    log: EngineDefaults['onWarning'],
-    { grant, options }: Pick<Hold, 'grant' | 'options'>,
-    message: string,
-  ): void {
+  warnOf({ grant, options }: Hold, message: string, warn = this.warn): void {
     const line = withPage(message, 'troubleshooting#a-lock-was-lost');
-    log(line, { key: grant.key, token: grant.token, label: options.label });
+    warn(line, { key: grant.key, token: grant.token, label: options.label });
   }
 }

@@ -29,10 +29,11 @@ export class WaitingLine<T> implements WaitLine<T> {
   /**
    * Resolves with what the request is served with.
    *
+   * @param id what the store calls it, if it is the queue of a store
    * @throws LockTimeoutError when `waitTime` has elapsed, immediately for a try
    * @throws LockQueueFullError when `maxQueue` requests are already waiting
    */
-  async join(waiter: Wait<T>): Promise<T> {
+  async join(waiter: Wait<T>, id?: string): Promise<T> {
     const ahead = this.waiters.size;
     if (waiter.deadline <= performance.now()) throw this.timeoutError(waiter, ahead);
     if (ahead >= waiter.maxQueue) throw new LockQueueFullError(waiter.key, waiter.maxQueue);
@@ -40,7 +41,7 @@ export class WaitingLine<T> implements WaitLine<T> {
     waiter.enter(this, this.timers);
     try {
       // Call it last: the callback may abort this very wait, or throw.
-      waiter.queued(ahead);
+      waiter.queued(ahead, id);
     } catch (error) {
       this.refuse(waiter, error);
     }

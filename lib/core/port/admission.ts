@@ -11,10 +11,13 @@ export class Held {
   used = 0;
   /** How the holders share the lock; undefined if one request holds it alone, or the lock is free. */
   mode: Share['mode'] | undefined;
-  /** The smallest `permits` of the holders; undefined if none has any. */
-  limit: number | undefined;
   /** How many holders have each number of `permits`. */
   private holdersOf: Map<number, number> | undefined;
+
+  /** The smallest `permits` of the holders; undefined if none has any. */
+  get limit(): number | undefined {
+    return this.holdersOf?.size ? Math.min(...this.holdersOf.keys()) : undefined;
+  }
 
   /**
    * Whether the head of the queue gets the lock now. If not, it blocks all behind it, whatever they are; that keeps writers and heavy
@@ -33,7 +36,6 @@ export class Held {
     const { permits } = share;
     this.holdersOf ??= new Map();
     this.holdersOf.set(permits, (this.holdersOf.get(permits) ?? 0) + 1);
-    this.limit = Math.min(permits, this.limit ?? Infinity);
   }
 
   delete(share: Share | undefined): void {
@@ -42,19 +44,12 @@ export class Held {
     if (share?.mode !== 'permits' || !this.holdersOf) return;
     const { permits } = share;
     const others = (this.holdersOf.get(permits) ?? 0) - 1;
-    if (others > 0) return void this.holdersOf.set(permits, others);
-    this.holdersOf.delete(permits);
-    if (permits === this.limit) this.limit = smallest(this.holdersOf.keys());
+    if (others > 0) this.holdersOf.set(permits, others);
+    else this.holdersOf.delete(permits);
   }
 }
 
 /** How much a request takes of a lock. */
 export function weightOf(share: Share | undefined): number {
   return share?.mode === 'permits' ? share.weight : 1;
-}
-
-function smallest(numbers: Iterable<number>): number | undefined {
-  let least: number | undefined;
-  for (const each of numbers) least = Math.min(each, least ?? each);
-  return least;
 }

@@ -182,11 +182,14 @@ export class Lease {
   private whyNotRenewed(): string {
     const without = elapsedSince(this.since);
     const failing = this.current === 'uncertain' && performance.now() - this.suspectedAt > without / 10;
-    return `its lease expired before it could be renewed: ${
-      failing
-        ? `Redis has not renewed it for ${duration(without)}`
-        : 'this process did not run meanwhile (a blocked event loop, a stopped process or host)'
-    }`;
+    if (failing)
+      return `its lease expired before it could be renewed: Redis has not renewed it for ${duration(without)}`;
+    const late = without - this.left;
+    const ago = late < WORTH_TELLING ? '' : ` ${duration(late)} ago,`;
+    return (
+      `its lease expired${ago} before it could be renewed: this process did not run meanwhile (a blocked event loop, a stopped ` +
+      'process or host)'
+    );
   }
 
   /** Whether the lease is neither lost nor released, without a look at the clocks. */
@@ -194,6 +197,12 @@ export class Lease {
     return this.current === 'held' || this.current === 'uncertain';
   }
 }
+
+/** Why a lock was lost that an operator took from its holder: completes "The lock … was lost: …". */
+export const BY_FORCE = 'it was released by force';
+
+/** From when on a message says how late a loss was found, ms. */
+const WORTH_TELLING = 1_000;
 
 /** Servers count whole milliseconds, so they may end a lease up to this much (ms) earlier than they say. */
 const ROUNDING = 1;

@@ -156,8 +156,8 @@ export interface LockHolder {
 }
 
 export interface LockWaiter {
-  /** What the store calls the request; undefined if it has not been named. */
-  readonly id?: string;
+  /** What the store calls the request. */
+  readonly id: string;
   /** The id of its client; undefined if the store does not know. */
   readonly client?: string;
   readonly who: string;

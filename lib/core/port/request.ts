@@ -4,7 +4,7 @@ import type { Lease } from './lease.js';
 /** One attempt to lock one key. */
 export interface LockRequest {
   readonly key: string;
-  /** Milliseconds to stay in the queue; 0 tries once without queueing; `Infinity` waits forever. */
+  /** Milliseconds to stay in the queue, for all keys of its call together; 0 tries once without queueing; `Infinity` waits forever. */
   readonly waitTime: number;
   /** Milliseconds of a fixed lease that is never renewed; absent: the watchdog renews. */
   readonly leaseTime?: number | undefined;

@@ -18,7 +18,7 @@ export interface WaitLine<Outcome> {
 /** Who waits. */
 export interface Caller {
   /** The wait was put in the queue: see `Wait.queued`. */
-  queued(ahead: number, id?: string): void;
+  queued(ahead: number): void;
 }
 
 /** Methods, and no functions, so that a wait for anything is a `Wait<unknown>`. */
@@ -42,6 +42,8 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
   previous: Wait<Outcome> | undefined;
   next: Wait<Outcome> | undefined;
   timerEntry: TimerEntry | undefined;
+  /** What the store calls it, as `inspect` shows it; undefined before it is in a queue of the store. */
+  id: string | undefined;
   readonly promise: Promise<Outcome>;
   /** When it began, on the monotonic clock. */
   readonly since = performance.now();
@@ -99,10 +101,11 @@ export class Wait<Outcome = Grant> implements LockRequest, TimedTask, Linked<Wai
 
   /**
    * The queue calls it once, when the request was put in the queue, with how many requests will be served before it (holder not counted), and
-   * with the name that `inspect` shows for it, if the store has one.
+   * a store with what it calls the request.
    */
   queued(ahead: number, id?: string): void {
-    this.caller?.queued(ahead, id);
+    this.id = id;
+    this.caller?.queued(ahead);
   }
 
   serve(outcome: Outcome): void {

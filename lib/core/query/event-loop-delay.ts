@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
+import { unref } from '../runtime/unref.js';
 
 /** How often the delay is sampled, ms. */
 const RESOLUTION = 20;
@@ -13,7 +14,7 @@ export class EventLoopDelay {
   /** Mean delay since the last call, in ms; 0 at the first, which begins to measure. */
   read(): number {
     clearTimeout(this.idle);
-    this.idle = setTimeout(() => this.end(), IDLE).unref();
+    this.idle = unref(setTimeout(() => this.end(), IDLE));
     if (!this.histogram) {
       this.histogram = monitorEventLoopDelay({ resolution: RESOLUTION });
       this.histogram.enable();

@@ -105,9 +105,10 @@ export interface LockOverview {
   processes: ProcessReport[];
   /**
    * Clients that listen but did not respond in time: a blocked event loop, or a stopped process. Host and process are known of one that holds
-   * a lock or waits for one, or has responded before; `problems` says how many others there are.
+   * a lock or waits for one, or has responded before. Each of the others is an empty object: it may have lost a lock, and may write when it
+   * wakes.
    */
-  silent: { clientId: string; host?: string; pid?: number }[];
+  silent: { clientId?: string; host?: string; pid?: number }[];
   /** A sentence for each piece of missing information, such as a response that cannot be read. Empty: the overview is complete. */
   problems: string[];
 }

@@ -1,19 +1,12 @@
 import type { LockOverview, LockQuery, LockReport, ProcessReport } from './lock-overview.js';
 import { LockStoreUnavailableError } from '../errors/errors.js';
+import { isLong } from '../errors/text.js';
 import { parseClientName } from '../port/client-name.js';
 import { requireKey } from '../options/lock-keys.js';
 import type { KeptKeys, LockHolder, LockSnapshot, LockStore } from '../port/lock-store.js';
 import { describeDomain, wholeNumber } from '../options/option-domains.js';
 import { refuseValue, requireOptions } from '../options/refusals.js';
-import {
-  byUrgency,
-  describeLock,
-  describeReported,
-  isWhole,
-  lookUp,
-  reportedLocks,
-  type Reported,
-} from './overview.js';
+import { byUrgency, describeLock, describeReported, lookUp, reportedLocks } from './overview.js';
 import type { PeerAnswers } from '../port/peers.js';
 import { readReport, readRequest, type ReportRequest } from './report-text.js';
 
@@ -24,13 +17,15 @@ const MOST_LOOKED_UP = 1_000;
 /** For how long the keys of a search are good enough to look for those of silent processes, ms. */
 const SEARCH_PERIOD = 10_000;
 const NO_SEARCH: KeptKeys = { keys: [], problems: [] };
+const NO_ANSWERS: PeerAnswers = { answers: [], missing: 0, problems: [] };
 
-type Silent = LockOverview['silent'][number];
+/** A client that the store, or an earlier query, names. */
+type Named = LockOverview['silent'][number] & { clientId: string };
 
 /** Shows the locks of all processes: the processes say which locks there are, and the store who holds them and who waits. */
 export class Observer {
   /** The processes that the last query knew of, so that one that has become silent can be named. */
-  private known = new Map<string, Silent>();
+  private known = new Map<string, Named>();
   /** The last search for keys in the store. */
   private searched = { at: -Infinity, found: NO_SEARCH };
 
@@ -49,24 +44,27 @@ export class Observer {
   async query(query: LockQuery = {}): Promise<LockOverview> {
     const { request, timeout, orphans } = checked(query);
     const { key } = request;
-    const answers = await this.store.peers?.askAll(JSON.stringify(request), timeout);
+    const answers = (await this.store.peers?.askAll(JSON.stringify(request), timeout)) ?? NO_ANSWERS;
+    const { missing } = answers;
     const { reports, problems } = reportsIn(answers);
     const processes = [this.ownReport(request), ...reports];
-    const isSilent = (answers?.missing ?? 0) > 0;
     const reported = reportedLocks(processes);
-    const kept = key !== undefined ? NO_SEARCH : await this.keysInStore(orphans, isSilent);
+    const kept = key !== undefined ? NO_SEARCH : await this.keysInStore(orphans, missing > 0);
 
-    const keys = key === undefined ? [...reported.keys()].filter(isWhole) : [key];
+    // Of a key that reports shorten, the whole is not known.
+    const keys = key === undefined ? [...reported.keys()].filter((each) => !isLong(each)) : [key];
     const asked = new Set([...(orphans ? keys : keys.slice(0, MOST_LOOKED_UP)), ...kept.keys]);
     const snapshots = await lookUp(this.store, [...asked], problems);
-    const { silent, liveOf } = await this.examine(processes, snapshots, answers?.missing ?? 0, problems);
+    const { silent, liveOf } = await this.examine(processes, snapshots, missing);
     const locks = [...snapshots].flatMap(([each, snapshot]): LockReport[] => {
       const { holders, kept, queueLength } = snapshot;
       if (holders.length === 0 && !kept && queueLength === 0) return [];
       return [describeLock(snapshot, reported.get(each), liveOf)];
     });
     for (const [each, lock] of reported) {
-      if (!snapshots.has(each)) locks.push(...describedIfPresent(each, lock));
+      if (snapshots.has(each)) continue;
+      const described = describeReported(each, lock);
+      if (described.holder || described.queueLength > 0) locks.push(described);
     }
     return { locks: locks.sort(byUrgency), processes, silent, problems: [...problems, ...kept.problems] };
   }
@@ -97,12 +95,11 @@ export class Observer {
     processes: readonly ProcessReport[],
     snapshots: ReadonlyMap<string, LockSnapshot>,
     missing: number,
-    problems: string[],
-  ): Promise<{ silent: Silent[]; liveOf: (holder: LockHolder) => boolean | undefined }> {
+  ): Promise<{ silent: LockOverview['silent']; liveOf: (holder: LockHolder) => boolean | undefined }> {
     const { peers } = this.store;
     const responds = new Set(processes.map(({ clientId }) => clientId));
     if (!peers) return { silent: [], liveOf: () => true };
-    const others = missing > 0 ? new Map(this.known) : new Map<string, Silent>();
+    const others = missing > 0 ? new Map(this.known) : new Map<string, Named>();
     for (const { holders, waiters } of snapshots.values()) {
       for (const { client, who } of [...holders, ...waiters]) {
         if (client === undefined || others.get(client)?.host !== undefined) continue;
@@ -116,32 +113,22 @@ export class Observer {
         ? await peers.listening([...others.keys()])
         : { heard: new Set<string>(), isComplete: false };
     // A client that has begun to listen after the question is not silent.
-    const silent = missing > 0 ? [...others.values()].filter(({ clientId }) => heard.has(clientId)) : [];
-    const unnamed = missing - silent.length;
-    if (unnamed > 0)
-      problems.push(
-        `${unnamed} more ${unnamed === 1 ? 'process' : 'processes'} did not respond. Redis has no lock by which to name ` +
-          `${unnamed === 1 ? 'it' : 'them'}.`,
-      );
+    const named = missing > 0 ? [...others.values()].filter(({ clientId }) => heard.has(clientId)) : [];
+    const unnamed = Array.from({ length: Math.max(0, missing - named.length) }, () => ({}));
     const answered = processes.map(({ clientId, host, pid }) => ({ clientId, host, pid }));
-    this.known = new Map([...answered, ...silent].map((client) => [client.clientId, client]));
+    this.known = new Map([...answered, ...named].map((client) => [client.clientId, client]));
     // Where other programs use the same locks, one that does not listen may be one of them.
     const canBeGone = isComplete && this.store.keptKeys !== undefined;
     const liveOf = ({ client = '', live }: LockHolder): boolean | undefined => {
       if (responds.has(client) || heard.has(client)) return true;
       return canBeGone && client !== '' ? false : live;
     };
-    return { silent, liveOf };
+    return { silent: [...named, ...unnamed], liveOf };
   }
 }
 
-function describedIfPresent(key: string, lock: Reported): LockReport[] {
-  const described = describeReported(key, lock);
-  return described.holder || described.queueLength > 0 ? [described] : [];
-}
-
 /** The reports that can be read, and a sentence for each that cannot. */
-function reportsIn({ answers, problems }: Pick<PeerAnswers, 'answers' | 'problems'> = NO_ANSWERS) {
+function reportsIn({ answers, problems }: PeerAnswers) {
   const found = { reports: [] as ProcessReport[], problems: [...problems] };
   for (const [client, answer] of answers) {
     const report = readReport(client, answer);
@@ -153,8 +140,6 @@ function reportsIn({ answers, problems }: Pick<PeerAnswers, 'answers' | 'problem
   }
   return found;
 }
-
-const NO_ANSWERS = { answers: [], problems: [] };
 
 function checked(query: unknown): { request: ReportRequest; timeout: number; orphans: boolean } {
   requireOptions(query, ['key', 'orphans', 'timeout'], 'query');

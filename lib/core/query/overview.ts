@@ -1,5 +1,5 @@
 import { sentenceOf } from '../errors/errors.js';
-import { isLong, quote, reportedKey } from '../errors/text.js';
+import { quote, reportedKey } from '../errors/text.js';
 import { parseClientName } from '../port/client-name.js';
 import type { LockHolder, LockSnapshot, LockStore, LockWaiter } from '../port/lock-store.js';
 import type { ClientIdentity } from '../port/peers.js';
@@ -18,48 +18,36 @@ const MOST_FAILED = 50;
 
 /** What processes report of one lock. */
 export interface Reported {
-  readonly holds: (ClientIdentity & HoldReport)[];
-  readonly waits: (ClientIdentity & WaitReport)[];
+  readonly holders: (ClientIdentity & HoldReport)[];
+  readonly waiters: (ClientIdentity & WaitReport)[];
 }
 
-const NOTHING: Reported = { holds: [], waits: [] };
+const NOTHING: Reported = { holders: [], waiters: [] };
 
 /** What processes report, by lock: the longest wait first, then the longest hold. */
 export function reportedLocks(processes: readonly ProcessReport[]): Map<string, Reported> {
   const locks = new Map<string, Reported>();
   const lockOf = (key: string): Reported => {
     let lock = locks.get(key);
-    if (!lock) locks.set(key, (lock = { holds: [], waits: [] }));
+    if (!lock) locks.set(key, (lock = { holders: [], waiters: [] }));
     return lock;
   };
   // No spread of both: V8 makes an object of two spreads at six times the cost, and there may be 10,000.
   for (const { clientId, host, pid, holds, waits } of processes) {
-    for (const hold of holds) lockOf(hold.key).holds.push({ clientId, host, pid, ...hold });
-    for (const wait of waits) lockOf(wait.key).waits.push({ clientId, host, pid, ...wait });
+    for (const hold of holds) lockOf(hold.key).holders.push({ clientId, host, pid, ...hold });
+    for (const wait of waits) lockOf(wait.key).waiters.push({ clientId, host, pid, ...wait });
   }
-  for (const { holds, waits } of locks.values()) {
-    holds.sort((a, b) => b.heldFor - a.heldFor);
-    waits.sort((a, b) => b.waitingFor - a.waitingFor);
+  for (const { holders, waiters } of locks.values()) {
+    holders.sort((a, b) => b.heldFor - a.heldFor);
+    waiters.sort((a, b) => b.waitingFor - a.waitingFor);
   }
-  const urgent = ([, a]: [string, Reported], [, b]: [string, Reported]): number =>
-    compare(a.waits[0], b.waits[0], a.holds[0], b.holds[0]);
-  return new Map([...locks].sort(urgent));
+  return new Map([...locks].sort(([, a], [, b]) => byUrgency(a, b)));
 }
 
-/** Longest wait first, then longest hold. */
-export function byUrgency(a: LockReport, b: LockReport): number {
-  return compare(a.waiters[0], b.waiters[0], a.holder, b.holder);
-}
-
-function compare(
-  wait: { readonly waitingFor: number } | undefined,
-  otherWait: { readonly waitingFor: number } | undefined,
-  hold: { readonly heldFor: number } | undefined,
-  otherHold: { readonly heldFor: number } | undefined,
-): number {
-  return (
-    (otherWait?.waitingFor ?? 0) - (wait?.waitingFor ?? 0) || (otherHold?.heldFor ?? 0) - (hold?.heldFor ?? 0)
-  );
+/** Longest wait first, then longest hold; the first of each lock count. */
+export function byUrgency(a: Reported | LockReport, b: Reported | LockReport): number {
+  const byWait = (b.waiters[0]?.waitingFor ?? 0) - (a.waiters[0]?.waitingFor ?? 0);
+  return byWait || (b.holders[0]?.heldFor ?? 0) - (a.holders[0]?.heldFor ?? 0);
 }
 
 /** Looks up `keys` in the store. An error becomes one of `problems`, so that the rest is still shown. */
@@ -86,19 +74,16 @@ export async function lookUp(
   return found;
 }
 
-/** The whole of a key that reports shorten is not known. */
-export function isWhole(key: string): boolean {
-  return !isLong(key);
-}
-
 /** A lock as the store has it, with what its processes know besides. @param liveOf whether a client lives; undefined: not known */
 export function describeLock(
   { key, holders, used, limit, kept, waiters, queueLength }: LockSnapshot,
-  { holds, waits }: Reported = NOTHING,
+  reported: Reported = NOTHING,
   liveOf: (holder: LockHolder) => boolean | undefined,
 ): LockReport {
-  const reports = new Map(waits.map((wait) => [wait.id, wait]));
-  const shown = holders.map((holder) => describeHolder(holder, reportOf(holder, holds), liveOf(holder)));
+  const reports = new Map(reported.waiters.map((wait) => [wait.id, wait]));
+  const shown = holders.map((holder) =>
+    describeHolder(holder, reportOf(holder, reported.holders), liveOf(holder)),
+  );
   return {
     key,
     ...(shown[0] && { holder: shown[0] }),
@@ -106,17 +91,20 @@ export function describeLock(
     ...(used !== undefined && { used }),
     ...(limit !== undefined && { limit }),
     ...(kept && { keptFor: kept.left }),
-    waiters: waiters.map((waiter, ahead) =>
-      describeWaiter(waiter, ahead, waiter.id === undefined ? undefined : reports.get(waiter.id)),
-    ),
+    waiters: waiters.map((waiter, ahead) => describeWaiter(waiter, ahead, reports.get(waiter.id))),
     queueLength,
     orphan: shown.some(({ live }) => live === false),
   };
 }
 
+/** How many hold a lock; readers are counted beyond those that are named. */
+export function holderCount({ holders, used = 0, limit }: LockReport | LockSnapshot): number {
+  return limit === undefined ? Math.max(used, holders.length) : holders.length;
+}
+
 /** A lock that was not looked up in the store, as its processes report it. */
-export function describeReported(key: string, { holds, waits }: Reported): LockReport {
-  const present = holds.filter(({ state }) => state !== 'lost');
+export function describeReported(key: string, reported: Reported): LockReport {
+  const present = reported.holders.filter(({ state }) => state !== 'lost');
   // Two processes may report a hold that was passed on between their reports: the shorter one is the later.
   const last = present.some(({ share }) => !share) ? present.slice(-1) : present;
   const holders = last.map(({ key: _, ...hold }): HolderReport => ({ ...hold, live: true }));
@@ -124,8 +112,8 @@ export function describeReported(key: string, { holds, waits }: Reported): LockR
     key,
     ...(holders[0] && { holder: holders[0] }),
     holders,
-    waiters: waits.map(({ key: _, ...wait }, ahead) => ({ ...wait, ahead, live: true })),
-    queueLength: waits.length,
+    waiters: reported.waiters.map(({ key: _, ...wait }, ahead) => ({ ...wait, ahead, live: true })),
+    queueLength: reported.waiters.length,
     orphan: false,
   };
 }
@@ -133,8 +121,8 @@ export function describeReported(key: string, { holds, waits }: Reported): LockR
 /** What its process reports of a hold. Shared holds have no tokens, so which of several it is cannot be told. */
 function reportOf(
   { client, token, share }: LockHolder,
-  holds: Reported['holds'],
-): Reported['holds'][number] | undefined {
+  holds: Reported['holders'],
+): Reported['holders'][number] | undefined {
   if (share) return undefined;
   return holds.findLast(
     (hold) =>
@@ -146,7 +134,7 @@ function reportOf(
 
 function describeHolder(
   { client = '', who, token = 0, heldFor, share, id }: LockHolder,
-  reported: Reported['holds'][number] | undefined,
+  reported: Reported['holders'][number] | undefined,
   live: boolean | undefined,
 ): HolderReport {
   return {
@@ -165,12 +153,12 @@ function describeHolder(
 function describeWaiter(
   { id, client = '', who, waitingFor, live, share }: LockWaiter,
   ahead: number,
-  reported: Reported['waits'][number] | undefined,
+  reported: Reported['waiters'][number] | undefined,
 ): WaiterReport {
   return {
     clientId: client,
     ...nameOf(who, reported),
-    ...(id !== undefined && { id }),
+    id,
     waitingFor: waitingFor ?? reported?.waitingFor ?? 0,
     ahead,
     inside: reported?.inside ?? [],
@@ -181,7 +169,7 @@ function describeWaiter(
 }
 
 /** As its process reports it, if it does: Redisson's format has no labels, and Redis keeps a part of a long one. */
-function nameOf(
+export function nameOf(
   who: string,
   reported: { host: string; pid: number; label?: string } | undefined,
 ): { host: string; pid: number; label?: string } {

@@ -1,7 +1,6 @@
 import type { Hold } from '../holds/hold.js';
 import type { Holds } from '../holds/holds.js';
 import { EventLoopDelay } from './event-loop-delay.js';
-import { openLocks } from '../holds/lock-handle.js';
 import type { HoldReport, ProcessReport, WaitReport } from './lock-overview.js';
 import { LONGEST_LABEL } from '../port/lock-store.js';
 import type { ClientIdentity } from '../port/peers.js';
@@ -40,9 +39,9 @@ export class Reporter {
   }
 
   private describeWait(call: WaitingCall, now: number): WaitReport {
-    const { wait, place, options, description } = call;
-    const { key, share } = wait;
-    const around = this.holdsAround(call);
+    const { wait, ahead, options, description } = call;
+    const { key, share, id } = wait;
+    const around = call.holdsAround.filter(({ keeper }) => keeper === this.held);
     // Sets single fields: for V8, several spreads cost several times as much, and there may be 1,000 reports.
     const report: WaitReport = {
       key: reportedKey(key),
@@ -51,19 +50,10 @@ export class Reporter {
     };
     addLabel(report, options.label);
     if (share) report.share = share;
-    if (place) report.ahead = place.ahead;
-    if (place?.id !== undefined) report.id = place.id;
+    if (ahead !== undefined) report.ahead = ahead;
+    if (id !== undefined) report.id = id;
     if (description?.traceId !== undefined) report.traceId = description.traceId;
     return report;
-  }
-
-  /** What the waiting flow holds of this engine; not what it lost, which another flow may hold. */
-  private holdsAround({ scope, taken = [] }: WaitingCall): Hold[] {
-    const around = [...openLocks(scope)].flatMap(({ holds }) => holds);
-    const outermost = [...around, ...taken].map((hold) => hold.outermost);
-    return [...new Set(outermost)].filter(
-      ({ keeper, grant }) => keeper === this.held && grant.lease.state !== 'lost',
-    );
   }
 }
 

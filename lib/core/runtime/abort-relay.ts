@@ -39,8 +39,16 @@ export function controllerForMany(): AbortController {
 }
 
 /** An AbortController, or what can be aborted like one. */
-interface Follower {
-  abort(reason: unknown): void;
+export interface Follower {
+  abort(reason?: unknown): void;
+}
+
+/** Each is aborted once, even if one of them adds or removes another. */
+export function abortAll(followers: Set<Follower>, reason?: unknown): void {
+  for (const follower of followers) {
+    followers.delete(follower);
+    follower.abort(reason);
+  }
 }
 
 class Relay {
@@ -60,10 +68,5 @@ class Relay {
   }
 
   /** A function and no listener object, because polyfills of AbortSignal accept only functions. */
-  private readonly onAbort = (): void => {
-    for (const follower of this.followers) {
-      this.remove(follower);
-      follower.abort(this.source.reason);
-    }
-  };
+  private readonly onAbort = (): void => abortAll(this.followers, this.source.reason);
 }

@@ -1,10 +1,12 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+import { type Follower } from './abort-relay.js';
 import { sharedByAllCopies } from './shared-by-all-copies.js';
 
 /** What a wait can end with. */
 export interface Leaving {
-  /** Aborts when the wait should end, with the reason; from the start if it should have ended already. Asked for only while in a queue. */
-  leaving(): AbortSignal;
+  /** Aborts a wait that is in a queue when it should end, with the reason; immediately if it should have ended already. */
+  follow(wait: Follower): void;
+  unfollow(wait: Follower): void;
 }
 
 /** A request that Nest hands to its handler. Made for every such request, so it must cost nothing before the handler waits. */
@@ -41,7 +43,7 @@ interface Flow {
  * Use only `run`, never `enterWith`, so that a scope ends with its code. The name contains the version of the format: raise it when
  * `RequestClient` or `Scope` changes, or the part of a lock that a nested call uses. Only copies with the same version share flows.
  */
-const flows = sharedByAllCopies('nestjs-fair-lock:flow:1', () => new AsyncLocalStorage<Flow>());
+const flows = sharedByAllCopies('nestjs-fair-lock:flow:2', () => new AsyncLocalStorage<Flow>());
 
 /**
  * Runs `code` for a client that may go away. Then every wait that the code, however deep, began outside of a hold ends with a

@@ -24,10 +24,6 @@ export class LinkedList<T extends Linked<T>> {
     return this.head;
   }
 
-  get last(): T | undefined {
-    return this.tail;
-  }
-
   add(item: T): void {
     this.count += 1;
     item.previous = this.tail;

@@ -6,10 +6,12 @@ export interface Slowable {
   readonly since: number;
   /** Whether it was reported already. */
   warned: boolean;
+  /** Whether it is meant to take long. */
+  readonly options: { readonly lasting: boolean };
 }
 
 /**
- * Reports once everything that takes longer than `limit`.
+ * Reports once everything that takes longer than `limit` without being meant to.
  *
  * All have the same limit, so they fall due in the order in which they began. Therefore one timer, for the first of them, is enough.
  */
@@ -40,7 +42,7 @@ export class SlowWatch<T extends Slowable> implements TimedTask {
     this.armed = false;
     const time = performance.now();
     for (const item of this.inOrder()) {
-      if (item.warned) continue;
+      if (item.warned || item.options.lasting) continue;
       const due = item.since + this.limit;
       if (due > time) {
         this.armed = true;

@@ -1,4 +1,5 @@
 import { detached } from './async-context.js';
+import { ref, unref } from './unref.js';
 
 /** A task that the timers call at a scheduled time. Its heap entry is kept with it, so scheduling again allocates nothing. */
 export interface TimedTask {
@@ -50,7 +51,7 @@ export class Timers {
     entry.due = Math.min(due, NEVER);
     if (entry.index === NOWHERE) {
       this.siftUp(this.heap.push(entry) - 1);
-      if (entry.isVital && ++this.vital === 1) this.timer?.ref();
+      if (entry.isVital && ++this.vital === 1 && this.timer) ref(this.timer);
     } else {
       this.siftUp(this.siftDown(entry.index));
     }
@@ -91,7 +92,7 @@ export class Timers {
     // setTimeout may fire up to 1 ms early relative to the fractional clock; rounding up avoids a second wake-up.
     const delay = Math.min(Math.max(0, Math.ceil(due - performance.now())), MAX_DELAY);
     this.timer = detached(() => setTimeout(this.work, delay));
-    if (this.vital === 0) this.timer.unref();
+    if (this.vital === 0) unref(this.timer);
   }
 
   private runDue(): void {
@@ -119,7 +120,7 @@ export class Timers {
   private remove(entry: TimerEntry): void {
     const { index } = entry;
     entry.index = NOWHERE;
-    if (entry.isVital && --this.vital === 0) this.timer?.unref();
+    if (entry.isVital && --this.vital === 0 && this.timer) unref(this.timer);
     const last = this.heap.pop();
     if (!last || last === entry) return;
     this.place(last, index);

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { emit, type WaitDescription } from '../diagnostics/diagnostics.js';
-import { currentScope, keyHeldAround, type Scope } from '../holds/lock-handle.js';
+import { currentScope, keyHeldAround, openLocks, type Scope } from '../holds/lock-handle.js';
 import type { Hold } from '../holds/hold.js';
 import type { CheckedOptions } from '../options/acquire-options.js';
 import type { Caller, Wait } from '../port/wait.js';
@@ -14,8 +14,8 @@ export class Call implements Linked<Call>, Caller {
   next: Call | undefined;
   /** Its present wait. */
   wait: Wait<unknown> | undefined;
-  /** Where that was put in the queue, and what the store calls it there; undefined while it is not in a queue of the store. */
-  place: { readonly ahead: number; readonly id?: string | undefined } | undefined;
+  /** How many were ahead when that was put in the queue; undefined while it is not in a queue of the store. */
+  ahead: number | undefined;
   /** A holder whose process was found gone, and when its lease ends (monotonic). */
   gone: { readonly holder: string; readonly until: number } | undefined;
   /** Whether a warning of its length was given. */
@@ -38,8 +38,8 @@ export class Call implements Linked<Call>, Caller {
   private readonly client: Leaving | undefined;
   /** The request whose handler begins with this call, before anything of it has run. */
   private readonly handled: Leaving | undefined;
-  /** Aborts when one of the two says so. Listened to only while in the queue. */
-  private leaving: AbortSignal | undefined;
+  /** The one of the two that can end the present wait. Followed only while in the queue. */
+  private leaving: Leaving | undefined;
 
   /** @param isTry it does not wait, and its caller goes on without the lock */
   constructor(
@@ -60,6 +60,13 @@ export class Call implements Linked<Call>, Caller {
     return this.wait?.since ?? Infinity;
   }
 
+  /** The grants that the flow has while it waits: those that it is inside of, and those of the keys that a call for several has already. */
+  get holdsAround(): Hold[] {
+    const around = [...openLocks(this.scope)].flatMap(({ holds }) => holds);
+    const outermost = [...around, ...(this.taken ?? [])].map((hold) => hold.outermost);
+    return [...new Set(outermost)].filter(({ grant }) => grant.lease.state !== 'lost');
+  }
+
   /** Whether the caller is inside a hold right now. */
   get insideHold(): boolean {
     return keyHeldAround(this.scope) !== undefined;
@@ -68,21 +75,21 @@ export class Call implements Linked<Call>, Caller {
   /** The wait ends with the caller's signal from now on. */
   begin(wait: Wait<unknown>): void {
     this.wait = wait;
-    this.place = undefined;
+    this.ahead = undefined;
     this.warned = false;
     const { signal } = this.options;
     if (signal) follow(signal, wait);
   }
 
   /** A store has put the wait in the queue. */
-  queued(ahead: number, id?: string): void {
+  queued(ahead: number): void {
     const { wait, description, options } = this;
     if (!wait) return;
-    this.place = { ahead, id };
+    this.ahead = ahead;
     if (description) description.ahead = ahead;
     emit({ type: 'queued', key: wait.key, lock: options.lock, ahead });
-    this.leaving = (this.handled ?? (this.insideHold ? undefined : this.client))?.leaving();
-    if (this.leaving) follow(this.leaving, wait);
+    this.leaving = this.handled ?? (this.insideHold ? undefined : this.client);
+    this.leaving?.follow(wait);
     this.onQueued?.(ahead);
   }
 
@@ -99,6 +106,6 @@ export class Call implements Linked<Call>, Caller {
     this.wait = undefined;
     this.leaving = undefined;
     if (wait && signal) unfollow(signal, wait);
-    if (wait && leaving) unfollow(leaving, wait);
+    if (wait) leaving?.unfollow(wait);
   }
 }

@@ -1,15 +1,15 @@
 import { type ServerResponse } from 'node:http';
 import { type ArgumentsHost } from '@nestjs/common';
-import { controllerForMany } from '../../core/runtime/abort-relay.js';
-import { isCutOff, onClosed } from './closed-response.js';
+import { endOf, isCutOff } from './closed-response.js';
+import { Ending } from './ending.js';
 import { type GrpcCall, grpcCallOf } from './grpc-call.js';
 
 /** The client of a request, as far as its transport tells of its end. */
 export interface Client {
   /** Whether it has gone before it was answered. */
   hasGone(): boolean;
-  /** Aborts when it has gone, and over HTTP also when it was answered. */
-  ended(): AbortSignal;
+  /** Comes when it has gone, and over HTTP also when it was answered. */
+  ended(): Ending;
 }
 
 /** Undefined where nothing tells of its end: for most transports of microservices, and in contexts that are no request. */
@@ -50,18 +50,14 @@ function nodeResponse(reply: unknown): ServerResponse | undefined {
 }
 
 export class HttpClient implements Client {
-  constructor(readonly response: ServerResponse) {}
+  constructor(private readonly response: ServerResponse) {}
 
   hasGone(): boolean {
     return !this.response.writableEnded && isCutOff(this.response);
   }
 
-  ended(): AbortSignal {
-    const { response } = this;
-    const ended = controllerForMany();
-    if (isCutOff(response) || response.writableFinished) ended.abort();
-    else onClosed(response, () => ended.abort());
-    return ended.signal;
+  ended(): Ending {
+    return endOf(this.response);
   }
 }
 
@@ -72,11 +68,11 @@ class CancellableCall implements Client {
     return this.call.cancelled;
   }
 
-  ended(): AbortSignal {
-    const ended = controllerForMany();
-    if (this.call.cancelled) ended.abort();
-    else this.call.once('cancelled', () => ended.abort());
-    return ended.signal;
+  ended(): Ending {
+    return Ending.of(this.call, (come) => {
+      if (this.call.cancelled) come();
+      else this.call.once('cancelled', come);
+    });
   }
 }
 
@@ -93,9 +89,6 @@ interface WsClient {
 /** `readyState` of a `ws` client from which on it is closing or closed. */
 const CLOSING = 2;
 
-/** One signal per connection, however many messages it sends. */
-const disconnections = new WeakMap<WsClient, AbortSignal>();
-
 class WsConnection implements Client {
   constructor(private readonly client: WsClient) {}
 
@@ -104,16 +97,12 @@ class WsConnection implements Client {
     return readyState === undefined ? connected === false : readyState >= CLOSING;
   }
 
-  ended(): AbortSignal {
+  ended(): Ending {
     const { client } = this;
-    let signal = disconnections.get(client);
-    if (!signal) {
-      const gone = controllerForMany();
+    return Ending.of(client, (come) => {
       // Only one of the events: with socket.io, `close` is a message that any client may send.
-      client.once?.(client.readyState === undefined ? 'disconnect' : 'close', () => gone.abort());
-      if (this.hasGone()) gone.abort();
-      disconnections.set(client, (signal = gone.signal));
-    }
-    return signal;
+      client.once?.(client.readyState === undefined ? 'disconnect' : 'close', come);
+      if (this.hasGone()) come();
+    });
   }
 }

@@ -1,9 +1,6 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { controllerForMany } from '../../core/runtime/abort-relay.js';
-
-/** One signal per connection, however many responses wait on it. */
-const cuts = new WeakMap<Socket, AbortSignal>();
+import { Ending } from './ending.js';
 
 /** Whether the client is gone. */
 export function isCutOff(response: ServerResponse): boolean {
@@ -11,17 +8,21 @@ export function isCutOff(response: ServerResponse): boolean {
   return response.destroyed || (stream?.destroyed ?? connectionOf(response)?.destroyed === true);
 }
 
-/** Calls `listener`, perhaps more than once, when the response has been sent, or its client is gone. */
-export function onClosed(response: ServerResponse, listener: () => void): void {
-  const connection = connectionOf(response);
-  const cut = connection && cutOf(connection);
-  const closed = (): void => {
-    cut?.removeEventListener('abort', closed);
-    listener();
-  };
-  cut?.addEventListener('abort', closed);
-  response.once('finish', closed);
-  response.once('close', closed);
+/** Comes when the response has been sent, or its client is gone. */
+export function endOf(response: ServerResponse): Ending {
+  return Ending.of(response, (come) => {
+    if (isCutOff(response) || response.writableFinished) return come();
+    const connection = connectionOf(response);
+    const cut = connection && Ending.of(connection, (come) => connection.once('close', come));
+    const closed = (): void => {
+      cut?.unfollow(follower);
+      come();
+    };
+    const follower = { abort: closed };
+    cut?.follow(follower);
+    response.once('finish', closed);
+    response.once('close', closed);
+  });
 }
 
 /**
@@ -31,14 +32,4 @@ export function onClosed(response: ServerResponse, listener: () => void): void {
 function connectionOf(response: ServerResponse): Socket | undefined {
   const { req }: { readonly req?: IncomingMessage } = response;
   return !response.socket && req?.socket instanceof Socket ? req.socket : undefined;
-}
-
-function cutOf(connection: Socket): AbortSignal {
-  let cut = cuts.get(connection);
-  if (!cut) {
-    const controller = controllerForMany();
-    connection.once('close', () => controller.abort());
-    cuts.set(connection, (cut = controller.signal));
-  }
-  return cut;
 }

@@ -2,9 +2,8 @@ import { Inject, UseInterceptors } from '@nestjs/common';
 import { COMMON_OPTIONS } from '../../core/options/acquire-options.js';
 import { requireOptions } from '../../core/options/refusals.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
-import { shown } from '../../core/errors/text.js';
 import { isClass } from '../../setup/option-checks.js';
-import { HandlerScope } from '../client/handler-scope.js';
+import { handlerScope } from '../client/handler-scope.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
 import { nameOf, nameOfPlace, refuseStandardDecorators, refuseUndefined } from './decorated-place.js';
 import {
@@ -58,7 +57,9 @@ export function FairLocked(
 ): LockedDecorator<WithoutKey, FairLockedOptions> {
   const [key, options] = given;
   refuseBare(given);
-  refuseOptions(options);
+  if (options !== undefined) {
+    requireOptions(options, [...COMMON_OPTIONS, 'onTimeout', 'name', 'returns'], '@FairLocked');
+  }
   const token = getFairLockToken(options?.name);
   const decorate = (
     target: object,
@@ -78,7 +79,7 @@ export function FairLocked(
     (descriptor as PropertyDescriptor).value = wrapped;
     // With a waitTime of 0 there is no wait to end.
     if (options?.requestScope !== false && options?.waitTime !== 0)
-      UseInterceptors(new HandlerScope(locked))(target, property, descriptor as PropertyDescriptor);
+      UseInterceptors(handlerScope(locked))(target, property, descriptor as PropertyDescriptor);
     LockedMethod.mark(target, property, locked);
     Inject(token)(target, locked.serviceProperty);
   };
@@ -94,16 +95,5 @@ function refuseBare(given: readonly unknown[]): void {
   throw new LockConfigurationError(
     `@FairLocked stands without parentheses on ${nameOf(target, property)}, so it would lock nothing: write ` +
       `@FairLocked()${isOnClass ? ' above each method that needs the lock' : ''}.`,
-  );
-}
-
-function refuseOptions(options: unknown): void {
-  if (options === undefined) return;
-  if (typeof options === 'object' && options !== null) {
-    return requireOptions(options, [...COMMON_OPTIONS, 'onTimeout', 'name', 'returns'], '@FairLocked');
-  }
-  throw new LockConfigurationError(
-    `The options of @FairLocked must be an object; they are ${shown(options)}. Write ` +
-      `@FairLocked('order:<0>', { waitTime: 5_000 }).`,
   );
 }

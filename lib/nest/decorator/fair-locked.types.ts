@@ -61,7 +61,7 @@ export interface LockedMethodDecorator<Key, Options> {
       value?: M | (((...args: KeyArgs) => unknown) & ((...args: FallbackArgs) => unknown));
     },
   ):
-    | KeyProblem<Key, ArgumentsOf<M>>
+    | TemplateProblem<TemplatesOf<Key>, ArgumentsOf<M>>
     | KindProblem<ReturnsOf<Options>, ResultOf<M>>
     | OnTimeoutProblem<Options, ResultOf<M>>
     | FunctionProblem<'key function', KeyArgs, ArgumentsOf<M>>
@@ -76,23 +76,21 @@ interface Composed {
 }
 
 /** The decorator, or the mistake in the text of its key: known where the decorator is written, even if the method is not. */
-export type LockedDecorator<Key, Options> = [KeyTextProblem<Key>] extends [never]
+export type LockedDecorator<Key, Options> = [TextProblem<TemplatesOf<Key>>] extends [never]
   ? LockedMethodDecorator<Key, Options>
-  : KeyTextProblem<Key>;
+  : TextProblem<TemplatesOf<Key>>;
 
-type KeyTextProblem<Key> = Key extends WithoutKey
+/** The templates of a key, or of all keys in a list; `never` for a key function. */
+type TemplatesOf<Key> = Key extends WithoutKey
   ? never
   : Key extends string
-    ? TextProblem<Key>
-    : TextProblem<TemplateOf<KeyInList<Key>>>;
+    ? Key
+    : Key extends { key: infer Template }
+      ? TemplatesOf<Template>
+      : TemplatesOf<KeyInList<Key>>;
 
 /** The members of a list of keys. */
 type KeyInList<Key> = Key extends readonly (infer Each)[] ? Each : never;
-type TemplateOf<Each> = Each extends string
-  ? Each
-  : Each extends { key: infer Key extends string }
-    ? Key
-    : never;
 
 /** In place of the type of a key: there is none. Without `strictNullChecks` it would pass for a string. */
 export type WithoutKey = undefined;
@@ -108,14 +106,6 @@ type AcceptedBy<F> = F extends (...args: infer Args) => unknown
     ? Args
     : [...Args, ...unknown[]]
   : unknown[];
-
-type KeyProblem<Key, Args extends readonly unknown[]> = Key extends WithoutKey
-  ? void
-  : Key extends string
-    ? TemplateProblem<Key, Args>
-    : Key extends readonly unknown[]
-      ? TemplateProblem<TemplateOf<Key[number]>, Args>
-      : void;
 
 /** Judges each function for a number of permits for itself. */
 type NumberProblem<Name extends 'permits' | 'weight', Given, Args> = Given extends {

@@ -46,12 +46,7 @@ export interface KeyPlace {
 }
 
 /** Makes the key, or keys, of one call; the paths of the templates begin at `root`. */
-export type RenderKeys = (root: unknown) => string | readonly string[];
-
-interface Placeholder {
-  readonly text: string;
-  readonly path: readonly string[];
-}
+type RenderKeys = (root: unknown) => string | readonly string[];
 
 /**
  * Parses one template, or a list of them.
@@ -80,30 +75,15 @@ export function parseKeyTemplates(
   return (rootValue) => keys.map((key) => key(rootValue));
 }
 
-/**
- * Checks that a key function made a key or a list of keys, and returns it.
- *
- * @throws LockKeyError if it is anything else
- */
-export function checkMadeKeys(made: unknown, place: KeyPlace): string | readonly string[] {
-  if (isKey(made)) return made;
-  if (Array.isArray(made) && made.length > 0 && made.every(isKey)) return made;
+/** @throws LockKeyError if a key function made anything else than a key or a list of keys */
+export function checkMadeKeys(made: unknown, place: KeyPlace): void {
+  if (isKey(made) || (Array.isArray(made) && made.length > 0 && made.every(isKey))) return;
   if (made instanceof Promise) made.catch(() => undefined); // its rejection has no other handler
   throw unusable(
     `The key function of ${place.name} returned ${described(made)}. A key function returns a non-empty string, or a non-empty list of them.`,
     `its key function returned ${described(made)}`,
     place,
   );
-}
-
-/**
- * The name under which metrics count the lock of `key`: its template, because the code contains only few; without a template, the
- * name of the method.
- */
-export function groupOf(key: unknown, place: string): string {
-  if (typeof key === 'string') return key;
-  if (!Array.isArray(key)) return place;
-  return key.map((each: unknown) => (isObject(each) && 'key' in each ? each.key : each)).join(' ');
 }
 
 /**
@@ -134,13 +114,12 @@ function parseKeyTemplate(
     );
   }
   refuseForeignPlaceholder(template, root, named);
-  const placeholders = pieces
+  const paths = pieces
     .filter((_, index) => index % 2 === 1)
-    .map((path) => parsePlaceholder(path, root, named));
+    .map((text) => parsePlaceholder(text, root, named));
   return (rootValue) => {
-    const key = placeholders.reduce(
-      (key, placeholder, index) =>
-        key + readValue(placeholder, rootValue, named, place) + (texts[index + 1] ?? ''),
+    const key = paths.reduce(
+      (key, path, index) => key + readValue(path, rootValue, named, place) + (texts[index + 1] ?? ''),
       texts[0] ?? '',
     );
     if (key !== '') return key;
@@ -169,18 +148,19 @@ function refuseForeignPlaceholder(template: string, root: TemplateRoot, named: s
   );
 }
 
-function parsePlaceholder(text: string, root: TemplateRoot, named: string): Placeholder {
+/** The steps of its path. */
+function parsePlaceholder(text: string, root: TemplateRoot, named: string): readonly string[] {
   const path = text.split('.');
   const wellFormed = path.every((step) => /^[\w$-]+$/.test(step)) && root.firstStep.test(path[0] ?? '');
   const why = wellFormed ? root.refuse?.(path) : undefined;
   if (why !== undefined) refuseTemplate(`${named} has the placeholder <${text}>, ${why}.`);
-  if (wellFormed) return { text, path };
+  if (wellFormed) return path;
   refuseTemplate(
     `${named} has the placeholder <${text}>, which does not name a value. A placeholder is ${root.form}.`,
   );
 }
 
-function readValue({ text, path }: Placeholder, root: unknown, named: string, place: KeyPlace): string {
+function readValue(path: readonly string[], root: unknown, named: string, place: KeyPlace): string {
   let value = root;
   let owner: unknown;
   let steps = 0;
@@ -190,6 +170,7 @@ function readValue({ text, path }: Placeholder, root: unknown, named: string, pl
     steps += 1;
   }
   if (isKeyValue(value)) return String(value);
+  const text = path.join('.');
   const advice =
     value === undefined || value === null
       ? `: ${whatWasPassed(value, owner, path, steps)}. Pass a value, or correct the key: all calls without one would share a lock`
@@ -263,7 +244,7 @@ function isKeyValue(value: unknown): value is KeyValue {
   );
 }
 
-function isKey(made: unknown): made is string {
+function isKey(made: unknown): boolean {
   return typeof made === 'string' && made !== '';
 }
 

@@ -14,15 +14,11 @@ export type TemplateProblem<
   Args extends readonly unknown[],
 > = string extends Template
   ? void
-  : Template extends `${infer Before}<${infer Rest}`
-    ? Before extends `${string}>${string}`
+  : Template extends `${infer Before}<${infer Path}>${infer After}`
+    ? [Before, Path] extends [`${string}>${string}`, string] | [string, `${string}<${string}`]
       ? Mistake<Unpaired<Template>>
-      : Rest extends `${infer Path}>${infer After}`
-        ? Path extends `${string}<${string}`
-          ? Mistake<Unpaired<Template>>
-          : PlaceholderProblem<Path, Args> | TemplateProblem<After, Args>
-        : Mistake<Unpaired<Template>>
-    : Template extends `${string}>${string}`
+      : PlaceholderProblem<Path, StepsOf<Path>, Args> | TemplateProblem<After, Args>
+    : Template extends `${string}${'<' | '>'}${string}`
       ? Mistake<Unpaired<Template>>
       : void;
 
@@ -47,19 +43,16 @@ type ForeignPlaceholder<Template extends string> =
 
 type Unpaired<Template extends string> = `the lock key has an unpaired "<" or ">" in "${Template}"`;
 
+/** The steps of a path. */
+type StepsOf<Path extends string> = Path extends `${infer Step}.${infer Rest}`
+  ? [Step, ...StepsOf<Rest>]
+  : [Path];
+
 type PlaceholderProblem<
   Path extends string,
+  Steps extends readonly string[],
   Args extends readonly unknown[],
-> = Path extends `${infer Index}.${infer Rest}`
-  ? ArgumentProblem<Path, Index, Args, Rest>
-  : ArgumentProblem<Path, Path, Args, Arrived>;
-
-type ArgumentProblem<
-  Path extends string,
-  Index extends string,
-  Args extends readonly unknown[],
-  Rest extends string | Arrived,
-> = Index extends `${bigint}`
+> = Steps extends readonly [infer Index extends `${bigint}`, ...infer Rest extends readonly string[]]
   ? ArgumentAt<Args, Index> extends infer Found
     ? Found extends { argument: infer Argument }
       ? ValueProblem<Path, Argument, Rest>
@@ -88,14 +81,12 @@ type ArgumentAt<
           : ArgumentAt<Others, Index, [...Before, unknown]>
         : 'missing';
 
-/** The rest of a path whose last step was taken. */
-type Arrived = false;
-
-/** Follows `Rest` from `Value`. */
-type ValueProblem<Path extends string, Value, Rest extends string | Arrived> = Rest extends string
-  ? Rest extends `${infer Step}.${infer Further}`
-    ? StepProblem<Path, Value, Step, Further>
-    : StepProblem<Path, Value, Rest, Arrived>
+/** Follows the steps of `Rest` from `Value`. */
+type ValueProblem<Path extends string, Value, Rest extends readonly string[]> = Rest extends readonly [
+  infer Step extends string,
+  ...infer Further extends readonly string[],
+]
+  ? StepProblem<Path, Value, Step, Further>
   : LeafProblem<Path, Value>;
 
 /** Takes one step from `Value`. A conditional type takes both branches for `any`, so the first one has no sentence for it. */
@@ -103,7 +94,7 @@ type StepProblem<
   Path extends string,
   Value,
   Step extends string,
-  Further extends string | Arrived,
+  Further extends readonly string[],
 > = Value extends { [Name in Step]: infer Next }
   ? IsAny<Value> extends true
     ? void

@@ -1,10 +1,5 @@
 import { LockedMethod } from './locked-method.js';
 
-/** The locked methods that an object of a class has, its inherited ones included. */
-export function lockedMethodsOf(object: object): LockedMethod[] {
-  return lockedMethodsFrom(prototypeOf(object));
-}
-
 /** The locked methods of a class, by its prototype, and of those that it extends. */
 export function lockedMethodsFrom(prototype: object | undefined): LockedMethod[] {
   return chainFrom(prototype).flatMap((owner) =>
@@ -61,7 +56,7 @@ export function prototypeOf(object: object): object | undefined {
 }
 
 /** A prototype and those above it, which belong to classes. */
-function chainFrom(prototype: object | undefined): object[] {
+export function chainFrom(prototype: object | undefined): object[] {
   if (prototype === undefined || prototype === Object.prototype) return [];
   return [prototype, ...chainFrom(prototypeOf(prototype))];
 }

@@ -16,11 +16,11 @@ export function lockIteration<T>(
   instead: (error: unknown) => AsyncIterable<T, unknown, unknown> | undefined = () => undefined,
 ): AsyncGenerator<T, unknown, unknown> {
   const leaving = new AbortController();
-  const step: StepUnderWay = { leave: undefined };
-  const steps = iterate(open, leaving.signal, step, source, instead);
+  let running: StepsInside<T> | undefined;
+  const steps = iterate();
   const leave = (value?: unknown): Promise<IteratorResult<T, unknown>> => {
     leaving.abort();
-    step.leave?.(value);
+    running?.leaveStep(value);
     return steps.return(value);
   };
   const locked: AsyncGenerator<T, unknown, unknown> = {
@@ -28,7 +28,7 @@ export function lockIteration<T>(
     return: leave,
     throw: (error: unknown) => {
       leaving.abort();
-      step.leave?.();
+      running?.leaveStep();
       return steps.throw(error);
     },
     [Symbol.asyncIterator]: (): AsyncGenerator<T, unknown, unknown> => locked,
@@ -37,41 +37,29 @@ export function lockIteration<T>(
     },
   };
   return locked;
-}
 
-/** The function that leaves the source during a step, with the value for its `return()`; undefined between steps. */
-interface StepUnderWay {
-  leave: ((value?: unknown) => void) | undefined;
-}
-
-/** Written as a native generator, which queues concurrent steps, and does not run at all if it is left before its first step. */
-async function* iterate<T>(
-  open: OpenStream,
-  leaving: AbortSignal,
-  step: StepUnderWay,
-  source: () => AsyncIterable<T>,
-  instead: (error: unknown) => AsyncIterable<T, unknown, unknown> | undefined,
-): AsyncGenerator<T, unknown, unknown> {
-  let hold: StreamHold;
-  try {
-    hold = await open(leaving);
-  } catch (error) {
-    if (leaving.aborted && error instanceof LockAbortedError) return undefined;
-    const other = instead(error);
-    if (!other) throw error;
-    return yield* other;
-  }
-  let steps: StepsInside<T> | undefined;
-  try {
-    // The consumer may have left just before the grant arrived.
-    if (leaving.aborted) return undefined;
-    // The lock may have been lost while the process stood still.
-    hold.lock.assertHeld();
-    steps = new StepsInside(hold, step, source);
-    return yield* steps;
-  } finally {
-    const released = steps?.idle().then(() => hold.lock.release()) ?? hold.lock.release();
-    if (!steps?.cutShort) await released;
+  /** A native generator, which queues concurrent steps, and does not run at all if it is left before its first step. */
+  async function* iterate(): AsyncGenerator<T, unknown, unknown> {
+    let hold: StreamHold;
+    try {
+      hold = await open(leaving.signal);
+    } catch (error) {
+      if (leaving.signal.aborted && error instanceof LockAbortedError) return undefined;
+      const other = instead(error);
+      if (!other) throw error;
+      return yield* other;
+    }
+    try {
+      // The consumer may have left just before the grant arrived.
+      if (leaving.signal.aborted) return undefined;
+      // The lock may have been lost while the process stood still.
+      hold.lock.assertHeld();
+      running = new StepsInside(hold, source);
+      return yield* running;
+    } finally {
+      const released = running?.idle().then(() => hold.lock.release()) ?? hold.lock.release();
+      if (!running?.cutShort) await released;
+    }
   }
 }
 
@@ -84,12 +72,12 @@ class StepsInside<T> implements AsyncIterable<T, unknown, unknown> {
   private step: Step<T> | undefined;
   /** The source's `return()` that was called during the last step. */
   private left: Step<T> | undefined;
+  private isUnderWay = false;
   /** Whether the consumer was told that the lock has ended, while a step may go on. */
   cutShort = false;
 
   constructor(
     private readonly hold: StreamHold,
-    private readonly underWay: StepUnderWay,
     source: () => AsyncIterable<T>,
   ) {
     [this.source] = inside(hold.lock, (): [typeof this.source] => [source()[Symbol.asyncIterator]()]);
@@ -124,16 +112,21 @@ class StepsInside<T> implements AsyncIterable<T, unknown, unknown> {
       };
       if (lock.signal.aborted && endingError(this.hold)) return onAbort();
       lock.signal.addEventListener('abort', onAbort);
-      this.underWay.leave = (value) => this.leave(value);
+      this.isUnderWay = true;
       this.step = inside(lock, async () => await take());
       void this.step
         // This runs before the next step can begin.
         .finally(() => {
-          this.underWay.leave = undefined;
+          this.isUnderWay = false;
           lock.signal.removeEventListener('abort', onAbort);
         })
         .then(resolve, reject);
     });
+  }
+
+  /** The consumer leaves, with the value for the source's `return()`. Between steps, the generator passes that on. */
+  leaveStep(value?: unknown): void {
+    if (this.isUnderWay) this.leave(value);
   }
 
   /** Lets the source clean up, and end its step if it can. */

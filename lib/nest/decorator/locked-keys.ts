@@ -65,6 +65,14 @@ export function isShared(key: LockedKey | undefined, { permits, mode }: MethodSh
   );
 }
 
+/**
+ * The name under which metrics count the lock of `key`: its template, because the code contains only few; without a template, the
+ * name of the method.
+ */
+export function groupOf(key: LockedKey | undefined, place: string): string {
+  return key === undefined || typeof key === 'function' ? place : [namesOf(key)].flat().join(' ');
+}
+
 /** The keys, or their templates, without their sharing options. */
 export function namesOf<Keys extends LockKeys | readonly (string | SharedKeyTemplate)[]>(
   keys: Keys,

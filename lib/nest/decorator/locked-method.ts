@@ -10,44 +10,20 @@ import { DEFAULT_NAME } from '../fair-lock.tokens.js';
 import { type FairLockedOptions, type LockedKey } from './fair-locked.types.js';
 import { isPromiseIgnored, logIgnored } from './ignored-promise.js';
 import { isHandler } from './nest-metadata.js';
-import { groupOf, isObject, type KeyPlace, METHOD_ARGUMENTS } from './key-template.js';
-import {
-  acquireOptionsOf,
-  isShared,
-  keysOfCalls,
-  type KeySource,
-  type MakeKeys,
-  namesOf,
-} from './locked-keys.js';
+import { isObject, type KeyPlace, METHOD_ARGUMENTS } from './key-template.js';
+import { acquireOptionsOf, groupOf, isShared, keysOfCalls, type MakeKeys, namesOf } from './locked-keys.js';
 import { lockIteration } from './locked-iteration.js';
 import { lockObservable } from './locked-observable.js';
 import { type OpenStream, openStream, type StreamHold } from './locked-stream.js';
-import { isAsyncGeneratorFunction, methodKind, type MethodKind, nameOfKind } from './method-kind.js';
-import { warningOfNone } from './request-without-key.js';
+import { kindOfFunction, KINDS, methodKind, type MethodKind } from './method-kind.js';
+import { keysOrWarning } from './request-without-key.js';
 import { isAsyncIterable, nameOfResult, whyUnread } from './unread-result.js';
 
 /** Any function, as its wrapper calls it. */
-export type Callable = (this: unknown, ...args: unknown[]) => unknown;
+type Callable = (this: unknown, ...args: unknown[]) => unknown;
 
 /** On a class, by method: its LockedMethod. The same symbol in every copy of this package. */
 const LOCKED_METHOD = Symbol.for('nestjs-fair-lock:locked-method');
-
-/** One call of a decorated method. */
-class MethodCall implements KeySource {
-  constructor(
-    readonly place: KeyPlace,
-    private readonly self: unknown,
-    private readonly args: readonly unknown[],
-  ) {}
-
-  root(): unknown {
-    return this.args;
-  }
-
-  call(code: (...args: never[]) => unknown): unknown {
-    return Reflect.apply(code, this.self, this.args);
-  }
-}
 
 /** A decorated method: how it locks, which is fixed when its class is defined, and the wrapper that runs it. */
 export class LockedMethod {
@@ -78,7 +54,7 @@ export class LockedMethod {
       );
     }
     this.method = method as Callable;
-    this.kind = methodKind(target, property, method, returns, this.where);
+    this.kind = methodKind(target, property, this.method, returns, this.where);
     this.place = { name: this.where, fromRequest: () => isHandler(target, property) };
     this.makeKeys = keysOfCalls(key, lockOptions, METHOD_ARGUMENTS, this.place);
     this.shared = isShared(key, lockOptions);
@@ -124,11 +100,15 @@ export class LockedMethod {
   }
 
   private keysOf(self: unknown, args: readonly unknown[]): LockKeys {
-    return warningOfNone(this, this.where, () => this.keysFor(self, args));
+    return keysOrWarning(this, this.where, () => this.keysFor(self, args));
   }
 
   private keysFor(self: unknown, args: readonly unknown[]): LockKeys {
-    return this.makeKeys(new MethodCall(this.place, self, args));
+    return this.makeKeys({
+      place: this.place,
+      root: () => args,
+      call: (code): unknown => Reflect.apply(code, self, args),
+    });
   }
 
   /** The function that replaces the method. Other decorators, as those of spans and transactions, look whether it is `async`. */
@@ -149,7 +129,7 @@ export class LockedMethod {
       return run(this, args);
     };
     // An `async function*` in fact would queue a `return()` behind the step under way, which may never end.
-    if (isAsyncGeneratorFunction(this.method)) {
+    if (kindOfFunction(this.method) === 'iterable') {
       Object.setPrototypeOf(wrapped, Object.getPrototypeOf(this.method) as object);
     }
     return wrapped;
@@ -193,31 +173,26 @@ export class LockedMethod {
   }
 
   private observable(self: unknown, args: unknown[]): Observable<unknown> {
-    const call = (method: Callable): Observable<unknown> => {
-      const result = Reflect.apply(method, self, args);
-      return isObservable(result) ? result : this.refuseResult(result, method);
-    };
-    const request = requestFor(this);
-    return lockObservable(
-      this.opener(self, args, request),
-      () => {
-        request?.begin();
-        return call(this.method);
-      },
-      (error) => {
-        const instead = this.insteadOf(error);
-        return instead === 'skip' ? EMPTY : instead && call(instead);
-      },
-    );
+    return this.stream(lockObservable<unknown>, isObservable, () => EMPTY, self, args);
   }
 
   private iterable(self: unknown, args: unknown[]): AsyncGenerator<unknown, unknown, unknown> {
-    const call = (method: Callable): AsyncIterable<unknown, unknown, unknown> => {
+    return this.stream(lockIteration<unknown>, isAsyncIterable, nothing, self, args);
+  }
+
+  private stream<Stream, Locked>(
+    lock: (open: OpenStream, source: () => Stream, instead: (error: unknown) => Stream | undefined) => Locked,
+    isStream: (result: unknown) => result is Stream,
+    skipped: () => Stream,
+    self: unknown,
+    args: unknown[],
+  ): Locked {
+    const call = (method: Callable): Stream => {
       const result = Reflect.apply(method, self, args);
-      return isAsyncIterable(result) ? result : this.refuseResult(result, method);
+      return isStream(result) ? result : this.refuseResult(result, method);
     };
     const request = requestFor(this);
-    return lockIteration(
+    return lock(
       this.opener(self, args, request),
       () => {
         request?.begin();
@@ -225,7 +200,7 @@ export class LockedMethod {
       },
       (error) => {
         const instead = this.insteadOf(error);
-        return instead === 'skip' ? nothing() : instead && call(instead);
+        return instead === 'skip' ? skipped() : instead && call(instead);
       },
     );
   }
@@ -270,7 +245,7 @@ export class LockedMethod {
   /** @throws LockConfigurationError for what is not of the kind that is locked */
   private refuseResult(result: unknown, method: Callable): never {
     if (result instanceof Promise) result.catch(() => undefined); // its rejection has no other handler
-    const kind = nameOfKind(this.kind);
+    const kind = KINDS[this.kind];
     const [who, remedy] =
       method === this.method
         ? ['the method', `return ${kind}, or correct \`returns\` or the type`]

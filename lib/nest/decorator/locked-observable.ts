@@ -15,9 +15,14 @@ export function lockObservable<T>(
 ): Observable<T> {
   return new Observable<T>((subscriber) => {
     const leaving = new AbortController();
-    subscriber.add(() => leaving.abort());
+    const leave = (): void => leaving.abort();
+    subscriber.add(leave);
     open(leaving.signal).then(
-      (hold) => runInside(hold, source, subscriber),
+      (hold) => {
+        // From here on, abort() would only create an error with a stack trace that nobody reads.
+        subscriber.remove(leave);
+        runInside(hold, source, subscriber);
+      },
       (error: unknown) => {
         defer(() => instead(error) ?? throwError(() => error)).subscribe(subscriber);
       },

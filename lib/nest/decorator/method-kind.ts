@@ -19,12 +19,13 @@ const GeneratorFunction: unknown = function* () {}.constructor;
 export function methodKind(
   target: object,
   property: string | symbol,
-  method: unknown,
+  method: object,
   declared: MethodKind | undefined,
   where: string,
 ): MethodKind {
-  const seen = kindOfMethod(target, property, method);
-  if ((method as object).constructor === GeneratorFunction) {
+  const ofFunction = kindOfFunction(method);
+  const seen = ofFunction ?? kindOfReturnType(target, property);
+  if (method.constructor === GeneratorFunction) {
     throw new LockConfigurationError(
       `@FairLocked on ${where}: the method is a synchronous generator, which cannot wait for a lock: write \`async *${String(property)}()\`.`,
     );
@@ -34,59 +35,34 @@ export function methodKind(
       `@FairLocked on ${where}: the method is synchronous, but waiting for a lock takes time. Make it return a promise.`,
     );
   }
-  if (declared !== undefined && !Object.hasOwn(NAMES, declared)) {
+  if (declared !== undefined && !Object.hasOwn(KINDS, declared)) {
     throw new LockConfigurationError(
       `@FairLocked on ${where}: returns is ${shown(declared)}; write 'observable' or 'iterable', or remove it for a method that returns a promise.`,
     );
   }
   // Compiled for a language without async generators, such a method is a plain function, and its written type may be noted as the
   // promise of `async`. So its declaration counts, and its result is checked at each call.
-  const mayBeGenerator =
-    declared === 'iterable' && kindOfFunction(method) === undefined && seen === 'promise';
+  const mayBeGenerator = declared === 'iterable' && ofFunction === undefined && seen === 'promise';
   if (declared !== undefined && seen !== undefined && declared !== seen && !mayBeGenerator) {
     throw new LockConfigurationError(
-      `@FairLocked on ${where}: the options say returns: '${declared}', but the method returns ${NAMES[seen]}, so the lock would end at the ` +
-        `wrong moment: remove \`returns\`, or make the method return ${NAMES[declared]}.`,
+      `@FairLocked on ${where}: the options say returns: '${declared}', but the method returns ${KINDS[seen]}, so the lock would end at the ` +
+        `wrong moment: remove \`returns\`, or make the method return ${KINDS[declared]}.`,
     );
   }
   return declared ?? seen ?? 'promise';
 }
 
-const NAMES: { readonly [Kind in MethodKind]: string } = {
+/** What a method of each kind returns, for messages. */
+export const KINDS: { readonly [Kind in MethodKind]: string } = {
   promise: 'a promise',
   observable: 'an Observable',
   iterable: 'an async generator',
 };
 
-/** What a method of this kind returns, for messages. */
-export function nameOfKind(kind: MethodKind): string {
-  return NAMES[kind];
-}
-
-/** Undefined where neither the kind of the function nor its written return type shows it. */
-function kindOfMethod(
-  target: object,
-  property: string | symbol,
-  method: unknown,
-): MethodKind | 'synchronous' | undefined {
-  return kindOfFunction(method) ?? kindOfReturnType(target, property);
-}
-
-function kindOfFunction(method: unknown): MethodKind | 'synchronous' | undefined {
-  switch ((method as object).constructor) {
-    case AsyncFunction:
-      return 'promise';
-    case AsyncGeneratorFunction:
-      return 'iterable';
-    case GeneratorFunction:
-      return 'synchronous';
-    default:
-      return undefined;
-  }
-}
-
-export function isAsyncGeneratorFunction(method: object): boolean {
-  return method.constructor === AsyncGeneratorFunction;
+/** Undefined for a plain function. */
+export function kindOfFunction({ constructor }: object): 'promise' | 'iterable' | undefined {
+  if (constructor === AsyncFunction) return 'promise';
+  return constructor === AsyncGeneratorFunction ? 'iterable' : undefined;
 }
 
 /**

@@ -9,7 +9,7 @@ type DecoratorOfClass = (target: new () => unknown) => unknown;
  * The metadata keys that a decorator of Nest sets on a class. Nest exports its decorators but not the names of these keys,
  * so the decorator is applied to a class of our own to read them.
  */
-export function metadataKeysOf(decorator: DecoratorOfClass): unknown[] {
+function metadataKeysOf(decorator: DecoratorOfClass): unknown[] {
   class Probe {}
   decorator(Probe);
   return Reflect.getMetadataKeys(Probe) as unknown[];

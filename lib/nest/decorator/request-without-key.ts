@@ -13,7 +13,7 @@ const BETWEEN_WARNINGS = 3_600_000;
  * @param place for the log: `OrdersController.pay`
  * @param fields what the request has instead, if that is known
  */
-export function warningOfNone<T>(handler: object, place: string, keysOf: () => T, fields = () => ''): T {
+export function keysOrWarning<T>(handler: object, place: string, keysOf: () => T, fields = () => ''): T {
   try {
     return keysOf();
   } catch (error) {

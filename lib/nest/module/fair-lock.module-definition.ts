@@ -5,9 +5,8 @@ import { FairLockInterceptor } from '../request/fair-lock.interceptor.js';
 import { type FairLockModuleOptions } from '../../setup/options.js';
 import { FAIR_LOCK_REGISTRATION, FairLockRegistration } from './fair-lock.registration.js';
 import { FairLockLifecycleModule } from './lifecycle.module.js';
-import { getStoreFactoryToken } from './store-factory-token.js';
 import { createStore, type StoreFactory } from '../../setup/store-factory.js';
-import { DEFAULT_NAME, tokensOf } from '../fair-lock.tokens.js';
+import { DEFAULT_NAME, getStoreFactoryToken, tokensOf } from '../fair-lock.tokens.js';
 import { prepareGateways } from '../request/gateways.js';
 import { prepareDeepScope } from '../request/deep-scope.js';
 import { watchHandlers } from '../request/handler-run.js';
@@ -29,31 +28,28 @@ export interface FairLockRegistrationOptions {
   filter?: boolean;
 }
 
-export const {
-  ConfigurableModuleClass: FairLockModuleBase,
-  OPTIONS_TYPE,
-  ASYNC_OPTIONS_TYPE,
-} = new ConfigurableModuleBuilder<FairLockModuleOptions>({
-  moduleName: 'FairLock',
-  optionsInjectionToken: GIVEN_OPTIONS,
-})
-  .setClassMethodName('forRoot')
-  .setFactoryMethodName('createFairLockOptions')
-  .setExtras<FairLockRegistrationOptions>(
-    { isGlobal: true, name: DEFAULT_NAME, filter: true },
-    (definition, { isGlobal, name, filter }) => ({
-      ...definition,
-      global: isGlobal ?? true,
-      imports: [...(definition.imports ?? []), FairLockLifecycleModule],
-      providers: [
-        ...(definition.providers ?? []),
-        ...registration(name, filter ?? true),
-        ...((filter ?? true) ? [{ provide: APP_FILTER, useClass: FairLockFilter }] : []),
-      ],
-      exports: [...tokensOf(name)],
-    }),
-  )
-  .build();
+export const { ConfigurableModuleClass: FairLockModuleBase, ASYNC_OPTIONS_TYPE } =
+  new ConfigurableModuleBuilder<FairLockModuleOptions>({
+    moduleName: 'FairLock',
+    optionsInjectionToken: GIVEN_OPTIONS,
+  })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName('createFairLockOptions')
+    .setExtras<FairLockRegistrationOptions>(
+      { isGlobal: true, name: DEFAULT_NAME, filter: true },
+      (definition, { isGlobal = true, name = DEFAULT_NAME, filter = true }) => ({
+        ...definition,
+        global: isGlobal,
+        imports: [...(definition.imports ?? []), FairLockLifecycleModule],
+        providers: [
+          ...(definition.providers ?? []),
+          ...registration(name, filter),
+          ...(filter ? [{ provide: APP_FILTER, useClass: FairLockFilter }] : []),
+        ],
+        exports: [...tokensOf(name)],
+      }),
+    )
+    .build();
 
 /** The options of `FairLockModule.forRootAsync`. */
 export type FairLockModuleAsyncOptions = typeof ASYNC_OPTIONS_TYPE;
@@ -64,7 +60,7 @@ export interface FairLockOptionsFactory {
 }
 
 /** The providers of one registration. */
-function registration(name: string = DEFAULT_NAME, filter: boolean): Provider[] {
+function registration(name: string, filter: boolean): Provider[] {
   const [token, ...others] = tokensOf(name);
   return [
     { provide: FAIR_LOCK_NAME, useValue: name },

@@ -12,7 +12,6 @@ import { type ModulesContainer } from '@nestjs/core';
 import { servicePropertyOf } from '../decorator/locked-method.js';
 import { giveToHandedOut, lockedMethods, sharedNames, unlockedOverrides } from './locked-providers.js';
 import { refuseSharing } from '../../core/options/sharing.js';
-import { type LockStore } from '../../core/port/lock-store.js';
 
 /** The injection token of a registration, among its own providers. */
 export const FAIR_LOCK_REGISTRATION = Symbol('FairLock: registration');
@@ -29,7 +28,6 @@ export class FairLockRegistration {
   private readonly noteOnAddress: string;
   /** Undefined until its service is made. */
   engine: LockEngine | undefined;
-  private store: LockStore | undefined;
 
   /** @throws LockConfigurationError for an option that cannot work */
   constructor(
@@ -53,7 +51,6 @@ export class FairLockRegistration {
     const store = this.createStore(options, (message) =>
       logger.warn(withPage(message, 'troubleshooting#warnings-at-the-start', this.noteOnAddress)),
     );
-    this.store = store;
     this.engine = new LockEngine(store, {
       ...engineOptions(options, (message, detail) =>
         detail ? logger.warn(message, detail) : logger.warn(message),
@@ -71,11 +68,11 @@ export class FairLockRegistration {
    * @throws LockConfigurationError for an object that cannot get it, and for a method whose options the store cannot serve
    */
   prepareProviders(service: FairLockService): void {
-    const { modules } = this;
+    const { modules, engine } = this;
     const property = servicePropertyOf(this.name);
     const locked = lockedMethods(modules, property);
     for (const { where, shared } of locked) {
-      if (shared && this.store) refuseSharing(this.store, `@FairLocked on ${where}: `);
+      if (shared && engine) refuseSharing(engine.store, `@FairLocked on ${where}: `);
     }
     for (const where of sharedNames(locked)) {
       this.logger.warn(

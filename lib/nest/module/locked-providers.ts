@@ -6,7 +6,6 @@ import { isObject } from '../decorator/key-template.js';
 import { type LockedMethod } from '../decorator/locked-method.js';
 import {
   lockedMethodsFrom,
-  lockedMethodsOf,
   prototypeOf,
   type UnlockedOverride,
   unlockedOverridesOf,
@@ -37,7 +36,7 @@ export function giveToHandedOut(
 
 function giveTo(object: unknown, property: symbol, service: FairLockService, token: InjectionToken): void {
   if (!isObject(object)) return;
-  const locked = lockedMethodsOf(object).find((each) => each.serviceProperty === property);
+  const locked = lockedMethodsFrom(prototypeOf(object)).find((each) => each.serviceProperty === property);
   if (locked === undefined) return;
   const outcome = put(object, property, service);
   if (outcome === 'in use') {

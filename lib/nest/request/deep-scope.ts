@@ -8,9 +8,9 @@ import {
 import { type ModulesContainer } from '@nestjs/core';
 import { Observable, tap } from 'rxjs';
 import { ClientGoneError } from '../../core/errors/errors.js';
-import { controllerForMany, follow, unfollow } from '../../core/runtime/abort-relay.js';
 import { type RequestClient, runForClient } from '../../core/runtime/async-context.js';
 import { type Client, clientOf, HttpClient } from '../client/client-of.js';
+import { type Ending, WaitsOfRequest } from '../client/ending.js';
 import { handlerClasses, interceptorsOf } from '../decorator/nest-metadata.js';
 
 /*
@@ -37,11 +37,11 @@ export function installDeepScope(server: HttpServer): void {
     // A hook and not middleware, since `skipMiddie` turns middleware off. It is the last hook before the handler, so that no other step
     // loses the scope.
     (server.getInstance() as FastifyHooks).addHook('preHandler', (_request, reply, done) =>
-      runForClient(new DeepHttpClient(reply.raw), done),
+      runForResponse(reply.raw, done),
     );
   } else {
     server.use((_request: IncomingMessage, response: ServerResponse, next: () => void) =>
-      runForClient(new DeepHttpClient(response), next),
+      runForResponse(response, next),
     );
   }
 }
@@ -60,57 +60,43 @@ export function prepareDeepScope(modules: ModulesContainer): void {
   }
 }
 
-abstract class DeepClient implements RequestClient {
-  private controller: AbortController | undefined;
-  private ended: AbortSignal | undefined;
+/** The client of a request until that is answered, or of a message or call until its handler has ended: work left behind is not tied to it. */
+class DeepClient extends WaitsOfRequest implements RequestClient {
+  private isOver = false;
 
-  constructor(private readonly client: Client) {}
-
-  abstract readonly awaitsAnswer: boolean;
-
-  leaving(): AbortSignal {
-    if (!this.controller) {
-      this.controller = controllerForMany();
-      if (this.awaitsAnswer) follow((this.ended = this.client.ended()), this);
-    }
-    return this.controller.signal;
-  }
-
-  /** The client has ended: gone, or it was answered. */
-  abort(): void {
-    if (this.client.hasGone()) this.controller?.abort(new ClientGoneError());
-  }
-
-  protected unfollow(): void {
-    if (this.ended) unfollow(this.ended, this);
-  }
-}
-
-class DeepHttpClient extends DeepClient {
-  constructor(private readonly response: ServerResponse) {
-    super(new HttpClient(response));
+  constructor(
+    private readonly client: Client,
+    private readonly response?: ServerResponse,
+  ) {
+    super();
   }
 
   get awaitsAnswer(): boolean {
-    return !this.response.writableEnded;
+    return !this.isOver && this.response?.writableEnded !== true;
   }
-}
-
-/** A message or call, until its handler has ended: work that it leaves behind is not tied to its client. */
-class HandledMessage extends DeepClient {
-  awaitsAnswer = true;
 
   end(): void {
-    this.awaitsAnswer = false;
-    this.unfollow();
+    this.isOver = true;
+  }
+
+  protected ended(): Ending {
+    return this.client.ended();
+  }
+
+  /** None if it was answered, or its handler has ended. */
+  protected reason(): Error | undefined {
+    return !this.isOver && this.client.hasGone() ? new ClientGoneError() : undefined;
   }
 }
 
-class DeepScope implements NestInterceptor {
+const runForResponse = (response: ServerResponse, code: () => void): void =>
+  runForClient(new DeepClient(new HttpClient(response), response), code);
+
+const scope: NestInterceptor = {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const client = context.getType() === 'http' ? undefined : clientOf(context);
     if (!client) return next.handle();
-    const message = new HandledMessage(client);
+    const message = new DeepClient(client);
     const end = (): void => message.end();
     // The message does not end when it is unsubscribed: adapters unsubscribe when the client disconnects.
     return new Observable((subscriber) =>
@@ -121,7 +107,5 @@ class DeepScope implements NestInterceptor {
           .subscribe(subscriber),
       ),
     );
-  }
-}
-
-const scope = new DeepScope();
+  },
+};

@@ -20,20 +20,21 @@ import { refuseValue, requireOptions } from '../../core/options/refusals.js';
 import { type LockKeys } from '../../core/options/lock-keys.js';
 import { type Sharing } from '../../core/options/sharing.js';
 import { LockConfigurationError } from '../../core/errors/errors.js';
+import { follow } from '../../core/runtime/abort-relay.js';
 import { runHandling } from '../../core/runtime/async-context.js';
 import { printable } from '../../core/errors/text.js';
 import { type FairLockService } from '../../core/engine/fair-lock-service.js';
 import { responseOf } from '../client/client-of.js';
-import { isCutOff, onClosed } from '../client/closed-response.js';
+import { endOf } from '../client/closed-response.js';
 import { RequestOfHandler } from '../client/handler-scope.js';
 import { getFairLockToken } from '../fair-lock.tokens.js';
 import { HandlerRun } from './handler-run.js';
 import { refuseUndefined } from '../decorator/decorated-place.js';
-import { groupOf, HTTP_REQUEST, type KeyPlace } from '../decorator/key-template.js';
-import { acquireOptionsOf, keysOfCalls, type KeySource } from '../decorator/locked-keys.js';
+import { HTTP_REQUEST, type KeyPlace } from '../decorator/key-template.js';
+import { acquireOptionsOf, groupOf, keysOfCalls, type KeySource } from '../decorator/locked-keys.js';
 import { lockObservable } from '../decorator/locked-observable.js';
 import { openStream } from '../decorator/locked-stream.js';
-import { warningOfNone } from '../decorator/request-without-key.js';
+import { keysOrWarning } from '../decorator/request-without-key.js';
 
 /** With whom a request can hold a lock at the same time. Each number can be a function of the ExecutionContext. */
 export type RequestSharing = Sharing<number | ((context: ExecutionContext) => number)>;
@@ -123,7 +124,7 @@ export abstract class FairLockInterceptor implements NestInterceptor {
               const terms = { group: groupOf(key, place), ...acquireOptions, label: place, [HANDLER]: this };
               const response = until === 'response' ? requireResponse(context) : undefined;
               if (response) terms.maxHold ??= Math.min(locks.maxHold, MAX_HOLD_OF_RESPONSE);
-              const keys = warningOfNone(
+              const keys = keysOrWarning(
                 context.getHandler(),
                 place,
                 () => keysOf(sourceIn(context)),
@@ -202,8 +203,8 @@ function requireHttp(context: ExecutionContext, otherwise: string): void {
 /** Resolves when the response is closed, or the signal of the lock aborts. */
 function closed(response: ServerResponse, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (isCutOff(response) || response.writableFinished || signal.aborted) return resolve();
-    onClosed(response, resolve);
-    signal.addEventListener('abort', () => resolve());
+    const follower = { abort: () => resolve() };
+    endOf(response).follow(follower);
+    follow(signal, follower);
   });
 }

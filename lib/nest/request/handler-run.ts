@@ -3,6 +3,7 @@ import { type NestInterceptor, type Type } from '@nestjs/common';
 import { type ModulesContainer } from '@nestjs/core';
 import { firstValueFrom, isObservable, type Observable, ReplaySubject, share, tap } from 'rxjs';
 import { currentScope, openLocks } from '../../core/holds/lock-handle.js';
+import { chainFrom } from '../decorator/locked-class.js';
 import { interceptorsOf, isRouted } from '../decorator/nest-metadata.js';
 import { inside, type StreamHold } from '../decorator/locked-stream.js';
 import { keepIdentity } from '../decorator/wrapper-identity.js';
@@ -98,8 +99,7 @@ export function watchHandlers(modules: ModulesContainer, kind: abstract new () =
 
 /** Handlers have metadata, which are not those of listeners; of a class, its other methods have none. */
 function watchMethods(metatype: Type, isIntercepted: (method: object) => boolean): void {
-  let owner = metatype.prototype as object | null;
-  for (; owner && owner !== Object.prototype; owner = Object.getPrototypeOf(owner) as object | null) {
+  for (const owner of chainFrom(metatype.prototype as object | undefined)) {
     for (const name of Reflect.ownKeys(owner)) {
       const method: unknown = Object.getOwnPropertyDescriptor(owner, name)?.value;
       if (name === 'constructor' || typeof method !== 'function' || watched.has(method)) continue;

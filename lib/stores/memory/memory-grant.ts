@@ -4,6 +4,7 @@ import { Lease, now, safetyMargin } from '../../core/port/lease.js';
 import {
   LONGEST_LABEL,
   type Grant,
+  type KeptLock,
   type LockHolder,
   type LockRequest,
   type Share,
@@ -36,17 +37,25 @@ export interface GrantLine {
   schedule(grant: MemoryGrant, due: number): void;
   /** `grant` has ended, but nobody gets what it has before `keptUntil` (monotonic). */
   end(grant: MemoryGrant, keptUntil?: number): void;
+  /** The time of `grant` is up: it ends now, or what it kept after its end becomes free. */
+  expire(grant: MemoryGrant): void;
 }
 
-/** The hold of one lock, or of a part of it. Without a `leaseTime` it lasts until released, because its process and the store crash together. */
+/**
+ * The hold of one lock, or of a part of it. Without a `leaseTime` it lasts until released, because its process and the store crash together.
+ * After its end it may keep what it had until its `holdAtLeast` has elapsed.
+ */
 export class MemoryGrant implements Grant, TimedTask {
   readonly key: string;
   readonly share: Share | undefined;
   readonly lease: Lease;
-  /** When it ends unless it is released, on the monotonic clock. The lease ends a margin earlier, as with a server. */
+  /**
+   * When it ends unless it is released, on the monotonic clock; the lease ends a margin earlier, as with a server. Of one that has ended, until
+   * when it keeps what it had.
+   */
   endsAt: number;
-  /** A process with nothing else to do lives until then. */
-  readonly keepsAlive = true;
+  /** A process with nothing else to do lives until then, as long as it holds the lock. */
+  keepsAlive = true;
   /** Rises with every grant. */
   private readonly number = nextToken();
   private readonly since = now();
@@ -86,13 +95,24 @@ export class MemoryGrant implements Grant, TimedTask {
     };
   }
 
-  /** Its lease has expired; or it has ended. */
+  /** It has ended, and keeps what it had until then (monotonic). */
+  keepUntil(time: number): void {
+    this.endsAt = time;
+    this.keepsAlive = false;
+  }
+
+  describeKept(): KeptLock {
+    const { who, token } = this.describe();
+    return { who, token, left: this.endsAt - performance.now() };
+  }
+
+  /** Its lease has expired; or it has ended, or no longer keeps what it had. */
   onDue(): void {
     const isOver = this.endsAt <= performance.now();
     if (!isOver) this.line.schedule(this, this.endsAt);
     const { leaseTime } = this.request;
     this.lease.lose(leaseTime === undefined ? 'its lease expired' : `its lease of ${leaseTime} ms expired`);
-    if (isOver) this.line.end(this);
+    if (isOver) this.line.expire(this);
   }
 
   fix(leaseTime: number): Promise<void> {

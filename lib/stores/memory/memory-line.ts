@@ -1,4 +1,5 @@
 import { Held } from '../../core/port/admission.js';
+import { BY_FORCE } from '../../core/port/lease.js';
 import {
   MOST_SHOWN,
   type LockRequest,
@@ -9,16 +10,18 @@ import {
 } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import { WaitingLine } from '../../core/holds/waiting-line.js';
-import { Kept } from './kept-lock.js';
 import { MemoryGrant, type GrantLine, who } from './memory-grant.js';
 import { type NodeTimers } from './node-timers.js';
+
+/** The number of the last request that waited, of this process. */
+let lastWaiter = 0;
 
 /** One lock: its holders and its waiters. The store forgets it once no part of it is held or kept; then no request waits, either. */
 export class MemoryLine implements GrantLine {
   /** In the order of the grants. */
   private readonly holders = new Set<MemoryGrant>();
-  /** Parts of the lock that ended holds keep for a while. */
-  private readonly kept = new Set<Kept>();
+  /** Those that have ended, and keep their parts of the lock for a while. */
+  private readonly kept = new Set<MemoryGrant>();
   /** Of both together. */
   private readonly held = new Held();
   /** None of them ends before this, on the monotonic clock. */
@@ -60,7 +63,7 @@ export class MemoryLine implements GrantLine {
   acquire(wait: Wait): Grant | Promise<Grant> {
     const { share } = wait;
     if (this.line.waiters.size === 0 && this.held.admits(share)) return this.grant(wait, 0);
-    return this.line.join(wait);
+    return this.line.join(wait, String((lastWaiter += 1)));
   }
 
   /** The token of the only holder, or of the hold after which the lock is kept. */
@@ -69,20 +72,17 @@ export class MemoryLine implements GrantLine {
     return holder?.token ?? kept?.token;
   }
 
-  forceRelease(): void {
-    for (const grant of [...this.holders]) this.endByForce(grant);
-    for (const kept of [...this.kept]) this.endKept(kept);
-  }
-
-  /** Ends one grant. @returns false if it is not there */
-  forceReleaseOf(name: number | string): boolean {
+  /** Ends all grants, or the one of that token or id. @returns false if there is none */
+  forceRelease(name?: number | string): boolean {
     const isNamed = ({ token, id }: MemoryGrant): boolean =>
-      typeof name === 'number' ? token === name : token === undefined && id === name;
-    const grant = [...this.holders].find(isNamed);
-    const kept = [...this.kept].find(({ grant }) => isNamed(grant));
-    if (grant) this.endByForce(grant);
-    if (kept) this.endKept(kept);
-    return grant !== undefined || kept !== undefined;
+      name === undefined || (typeof name === 'number' ? token === name : token === undefined && id === name);
+    const named = [...this.holders, ...this.kept].filter(isNamed);
+    for (const grant of named) {
+      // This aborts the signal of its holder, so the next holder starts after that.
+      grant.lease.lose(BY_FORCE);
+      this.expire(grant);
+    }
+    return named.length > 0;
   }
 
   inspect(): LockSnapshot {
@@ -90,7 +90,7 @@ export class MemoryLine implements GrantLine {
     const waiters = [];
     for (let waiter = first; waiter && waiters.length < MOST_SHOWN; waiter = waiter.next) {
       const share = waiter.share && { share: waiter.share };
-      waiters.push({ who: who(waiter), waitingFor: waiter.waited, live: true, ...share });
+      waiters.push({ id: waiter.id!, who: who(waiter), waitingFor: waiter.waited, live: true, ...share });
     }
     const holders = [...this.holders].slice(0, MOST_SHOWN).map((grant) => grant.describe());
     const { kept } = this.blocker();
@@ -111,20 +111,20 @@ export class MemoryLine implements GrantLine {
   close(error: Error): void {
     this.line.fail(error);
     for (const grant of [...this.holders]) void grant.release();
-    for (const kept of [...this.kept]) this.endKept(kept);
+    for (const grant of [...this.kept]) this.expire(grant);
   }
 
   /** The oldest holder; if there is none, what is kept for the longest time, of the first. */
   private blocker(): { readonly holder?: LockHolder | undefined; readonly kept?: KeptLock | undefined } {
     const [oldest] = this.holders;
     if (oldest) return { holder: oldest.describe() };
-    let last: Kept | undefined;
+    let last: MemoryGrant | undefined;
     let looked = 0;
     for (const kept of this.kept) {
       if (!last || kept.endsAt > last.endsAt) last = kept;
       if (++looked === MOST_LOOKED_AT) break;
     }
-    return { kept: last?.describe() };
+    return { kept: last?.describeKept() };
   }
 
   private grant(request: LockRequest, waited: number): MemoryGrant {
@@ -148,22 +148,16 @@ export class MemoryLine implements GrantLine {
     if (!this.holders.delete(grant)) return;
     this.timers.cancel(grant);
     if (keptUntil <= performance.now()) return this.handOn(grant);
-    const kept = new Kept(grant, keptUntil, () => this.endKept(kept));
-    this.kept.add(kept);
+    grant.keepUntil(keptUntil);
+    this.kept.add(grant);
     this.firstEnd = Math.min(this.firstEnd, keptUntil);
-    this.timers.schedule(kept, keptUntil);
+    this.timers.schedule(grant, keptUntil);
   }
 
-  private endKept(kept: Kept): void {
-    this.kept.delete(kept);
-    this.timers.cancel(kept);
-    this.handOn(kept.grant);
-  }
-
-  /** The lease aborts the signal of its holder first, so the next holder starts after that. */
-  private endByForce(grant: MemoryGrant): void {
-    grant.lease.lose(BY_FORCE);
-    this.end(grant);
+  expire(grant: MemoryGrant): void {
+    if (!this.kept.delete(grant)) return this.end(grant);
+    this.timers.cancel(grant);
+    this.handOn(grant);
   }
 
   /** `grant` takes nothing of the lock any more. */
@@ -174,7 +168,5 @@ export class MemoryLine implements GrantLine {
   }
 }
 
-/** Completes "The lock … was lost: …". */
-const BY_FORCE = 'it was released by force';
 /** For what an error says of the blocker, at most this many are looked at, to limit its cost. */
 const MOST_LOOKED_AT = 32;

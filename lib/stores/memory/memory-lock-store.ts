@@ -51,10 +51,10 @@ export class MemoryLockStore implements LockStore {
   forceRelease(key: string, { token, holder }: NamedGrant = {}): Promise<boolean> {
     const line = this.find(key);
     const name = token ?? holder;
-    if (name === undefined) line?.forceRelease();
-    else if (!line?.forceReleaseOf(name))
+    const hasEnded = line?.forceRelease(name) ?? false;
+    if (!hasEnded && name !== undefined)
       return Promise.reject(new LockHolderChangedError(key, name, line?.token));
-    return Promise.resolve(line !== undefined);
+    return Promise.resolve(hasEnded);
   }
 
   close(): Promise<void> {

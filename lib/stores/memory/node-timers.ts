@@ -2,6 +2,7 @@ import { detached } from '../../core/runtime/async-context.js';
 import { LARGEST_NUMBER } from '../../core/options/option-domains.js';
 import { type WaitTimers } from '../../core/port/wait.js';
 import { type TimedTask } from '../../core/runtime/timers.js';
+import { unref } from '../../core/runtime/unref.js';
 
 /** Sets a timer for each task, so that a store without tasks has no timer, as `Timers` has for up to a minute. */
 export class NodeTimers implements WaitTimers {
@@ -16,7 +17,7 @@ export class NodeTimers implements WaitTimers {
     // Rounded up, the largest number of an option is too much for Node, which would print a warning and fire after 1 ms.
     const delay = Math.min(Math.ceil(left), LARGEST_NUMBER);
     const timer = detached(() => setTimeout(() => this.schedule(task, due), delay));
-    if (!task.keepsAlive) timer.unref();
+    if (!task.keepsAlive) unref(timer);
     this.timers.set(task, timer);
   }
 

@@ -8,7 +8,7 @@ import { RedisPeers } from './peers/redis-peers.js';
 import type { RedisConnection } from './connection/redis-source.js';
 import { Retry } from './commands/retry.js';
 import type { Overdue } from './commands/script.js';
-import { toCommandFailure } from './server/server-failure.js';
+import { saysUnknown, toCommandFailure } from './server/server-failure.js';
 import { reportOnServer, type RequiredCommands } from './start-up/start-up-check.js';
 import { tryLock } from './start-up/try-lock.js';
 import { Subscriber, type SubscriberClient } from './connection/subscriber.js';
@@ -32,6 +32,9 @@ interface FurtherConnection {
   connect(): void;
   close(limit: number): Promise<void>;
 }
+
+/** The locks of one client, by their keys. */
+type ClosableLocks = Map<string, { close(): Promise<void> | void }>;
 
 /** One client of Redis: its connections, and what all stores do with them. */
 export class StoreClient {
@@ -57,10 +60,11 @@ export class StoreClient {
     this.where = `${host}/${process.pid}`;
     this.outages = new Outages(onWarning, () => tryLock(this.connection.scripts, options.required));
     this.connection = new CommandConnection(commands, commandTimeout, this.outages);
-    this.subscriber = new Subscriber(subscriptions, () => this.ping());
+    const own = channels + clientId;
+    this.subscriber = new Subscriber(subscriptions, () => this.connection.publish(own, 'ping'));
     // Messages know no databases: only clients of the same one share the locks that a question is about.
     const common = `${channels}db${databaseOf(commands.client)}`;
-    for (const channel of [channels + clientId, common]) void this.subscriber.add(channel);
+    for (const channel of [own, common]) void this.subscriber.add(channel);
     this.retry = new Retry(this.connection);
     const self = { clientId, host, pid: process.pid };
     this.peers = new RedisPeers(
@@ -114,12 +118,11 @@ export class StoreClient {
    *
    * @param isPlaced whether Redis has told it its place in the queue
    */
-  silenceOf({ since, deadline, waitTime }: Wait, isPlaced: boolean): Error | undefined {
+  silenceOf({ since, deadline }: Wait, isPlaced: boolean): Error | undefined {
     const { failure, isAway } = this.outages;
+    if (this.connection.ready && !isAway && isPlaced) return undefined;
     // Of several keys, a later one has only the time that the wait for those before it has left.
-    const hadTime = deadline - since > waitTime - 1;
-    if (this.connection.ready && !isAway && (isPlaced || !hadTime)) return undefined;
-    return (failure ?? this.connection.unanswered(waitTime)).error;
+    return (failure ?? this.connection.unanswered(Math.max(1, deadline - since))).error;
   }
 
   /** Whether the client is closing and accepts no more requests. */
@@ -139,6 +142,11 @@ export class StoreClient {
     } catch (error) {
       throw toCommandFailure(error).error;
     }
+  }
+
+  /** The same for a command that takes a lock from its holder. Its error tells if it may have done so. */
+  force<T>(command: () => Promise<T>): Promise<T> {
+    return this.answer(() => command().catch(saysUnknown));
   }
 
   /**
@@ -166,19 +174,20 @@ export class StoreClient {
     }
   }
 
-  private async ping(): Promise<number | undefined> {
-    return await this.connection.publish(this.options.channels + this.options.clientId, 'ping');
+  /**
+   * Gives back what the locks hold, and closes the connections.
+   *
+   * @param givenBack what else to wait for, called when all locks are closing
+   */
+  close(locks: ClosableLocks, givenBack?: () => Promise<void>): Promise<void> {
+    return (this.closed ??= this.closeAll(locks, givenBack));
   }
 
-  /** Gives back what the locks hold, and closes the connections. */
-  close(locks: Map<string, { close(): Promise<void> }>): Promise<void> {
-    return (this.closed ??= this.closeAll(locks));
-  }
-
-  private async closeAll(locks: Map<string, { close(): Promise<void> }>): Promise<void> {
+  private async closeAll(locks: ClosableLocks, givenBack?: () => Promise<void>): Promise<void> {
     const { commandTimeout } = this.options;
     this.closeBegins();
-    await atMost(Promise.all([...locks.values()].map((lock) => lock.close())), commandTimeout);
+    const closing = [...locks.values()].map((lock) => lock.close());
+    await atMost(Promise.all([...closing, givenBack?.()]), commandTimeout);
     this.retry.close();
     this.timers.stop();
     locks.clear();

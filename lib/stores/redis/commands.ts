@@ -1,10 +1,11 @@
 import { now } from '../../core/port/lease.js';
 import { MOST_SHOWN } from '../../core/port/lock-store.js';
-import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
-import type { CommandLink } from '../redis-client/commands/link.js';
+import { untilGivenBack } from '../redis-client/commands/retry.js';
+import { untilAnswered } from '../redis-client/commands/script-calls.js';
 import { script, type Overdue, type Script, type ScriptRunner } from '../redis-client/commands/script.js';
 import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
 import { atMost } from '../redis-client/server/time-limit.js';
+import type { StoreClient } from '../redis-client/store-client.js';
 import { readReply, type Reply } from './reply.js';
 import * as scripts from './scripts/scripts.generated.js';
 import type { RawInspection } from './snapshot.js';
@@ -22,7 +23,7 @@ export interface Times {
   /** Within which a command must be answered. */
   readonly commandTimeout: number;
   /** How many requests have their turns in a row at most. No time, but as fixed as these. */
-  readonly row: number;
+  readonly rowLength: number;
 }
 
 /** The version of what is kept in Redis; a script that finds another one writes nothing. */
@@ -36,9 +37,9 @@ type Scripts = Readonly<Record<keyof typeof scripts, Script>>;
  *
  * @param maxLease the longest lease of a strict client, ms; undefined: not strict
  */
-export function scriptsOf({ lease, window, row }: Times, maxLease: number | undefined): Scripts {
+export function scriptsOf({ lease, window, rowLength }: Times, maxLease: number | undefined): Scripts {
   const head =
-    `local FORMAT, LEASE, WINDOW, ROW, STRICT = '${FORMAT}', ${Math.round(lease)}, ${Math.round(window)}, ${row}, ` +
+    `local FORMAT, LEASE, WINDOW, ROW, STRICT = '${FORMAT}', ${Math.round(lease)}, ${Math.round(window)}, ${rowLength}, ` +
     `${maxLease ?? 'nil'}`;
   const own = Object.entries(scripts).map(([key, [name, ...parts]]) => [key, script(name, head, ...parts)]);
   return Object.fromEntries(own) as Scripts;
@@ -70,12 +71,15 @@ export interface Asker<A extends Ask> {
   answered(reply: Reply | Usual, asks: readonly A[]): void;
 }
 
+/** What a heartbeat says of a lease: '': renew it (a fixed one keeps its end); 0: only how long it lasts; `=` and ms: it is fixed from now on. */
+export type Renewal = '' | 0 | `=${number}`;
+
 /** One lock in a heartbeat. */
 export interface Beat {
   readonly keys: RedisKeys;
   readonly held: readonly {
     readonly id: string;
-    readonly lease: number | string;
+    readonly lease: Renewal;
     readonly present: string;
   }[];
   readonly waiting: readonly string[];
@@ -100,15 +104,12 @@ export class Commands {
   private readonly together: Together;
 
   constructor(
-    private readonly usual: {
-      readonly retry: Retry;
-      readonly connection: Pick<CommandLink, 'scripts' | 'isCluster'>;
-    },
+    private readonly client: StoreClient,
     private readonly times: Times,
     maxLease: number | undefined,
   ) {
     this.scripts = scriptsOf(times, maxLease);
-    this.together = new Together(usual.connection);
+    this.together = new Together(client.connection);
   }
 
   /**
@@ -124,7 +125,7 @@ export class Commands {
       return named.length > 0 ? wordsOf(named) : undefined;
     };
     const overdue = (failure: CommandFailure): void => {
-      if (this.usual.retry.isOver(until)) asker.unanswered(named, failure);
+      if (this.client.retry.isOver(until)) asker.unanswered(named, failure);
     };
     const send = (): Promise<Answered> => this.together.join(this.scripts.acquire, keys, say, overdue);
     const failed = (error: unknown): CommandFailure => {
@@ -137,7 +138,7 @@ export class Commands {
       if (answered.raw !== undefined) asker.answered(readAnswer(answered), named);
     };
     return send().then(read, (error: unknown) =>
-      this.usual.retry.after(failed(error), again, until).then(read),
+      this.client.retry.after(failed(error), again, until).then(read),
     );
   }
 
@@ -167,7 +168,7 @@ export class Commands {
       };
       run(words, () => resolve()).then(read, (error: unknown) => {
         const again = (): Promise<Answered> => run(later, () => undefined);
-        const more = this.usual.retry
+        const more = this.client.retry
           .after(error, again, since + lease, untilGivenBack)
           .then(read, () => ended());
         void atMost(more, Math.max(0, since + commandTimeout - performance.now())).then(resolve);
@@ -177,14 +178,22 @@ export class Commands {
 
   /**
    * @param token that the first must have, if it is given
+   * @returns whether any has ended by this command; also true if an earlier copy was not answered, which may have ended them
    * @throws CommandFailure
    */
-  async force(keys: RedisKeys, [first = '', ...more]: readonly string[], token?: number): Promise<Reply> {
+  force(keys: RedisKeys, [first = '', ...more]: readonly string[], token?: number): Promise<boolean> {
     const said = [first, '', 'force', token ?? '', ...more];
     const run = (overdue: Overdue): Promise<Answered> =>
       this.together.join(this.scripts.done, keys, () => said, overdue);
-    const { raw, sentAt } = await this.usual.retry.until(run, performance.now() + this.times.commandTimeout);
-    return readReply(raw, sentAt);
+    const until = performance.now() + this.times.commandTimeout;
+    const hasEnded = ({ raw, sentAt }: Answered): boolean =>
+      readReply(raw, sentAt).answers[0]?.[0] === 'held';
+    return untilAnswered(
+      this.client.retry,
+      run,
+      until,
+      (answered, { unanswered }) => hasEnded(answered) || unanswered,
+    );
   }
 
   /**
@@ -211,7 +220,7 @@ export class Commands {
    */
   fix(client: string, beat: Beat): Promise<Reply> {
     const until = performance.now() + this.times.commandTimeout;
-    return this.usual.retry.until((overdue) => this.heartbeat(client, beat, overdue), until);
+    return this.client.retry.until((overdue) => this.heartbeat(client, beat, overdue), until);
   }
 
   /**
@@ -223,10 +232,10 @@ export class Commands {
     const { inspect } = this.scripts;
     const run = async (overdue: Overdue): Promise<unknown> =>
       most === MOST_SHOWN
-        ? await this.usual.connection.scripts.run(inspect, keys, [most], overdue)
+        ? await this.client.connection.scripts.run(inspect, keys, [most], overdue)
         : (await this.together.join(inspect, keys, () => [most], overdue)).raw;
     const until = performance.now() + this.times.commandTimeout;
-    return (await this.usual.retry.until(run, until)) as RawInspection;
+    return (await this.client.retry.until(run, until)) as RawInspection;
   }
 }
 

@@ -1,14 +1,18 @@
-import { abortError, type LockTimeoutError } from '../../core/errors/errors.js';
-import { elapsedSince, Lease, now as instant, type Instant } from '../../core/port/lease.js';
+import {
+  abortError,
+  LockQueueFullError,
+  LockShuttingDownError,
+  LockTimeoutError,
+} from '../../core/errors/errors.js';
+import { BY_FORCE, elapsedSince, Lease, now as instant, type Instant } from '../../core/port/lease.js';
 import type { Grant } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import type { TimedTask, TimerEntry, Timers } from '../../core/runtime/timers.js';
-import { MOST_MISSED } from '../redis-client/refusals.js';
+import { leaseTooShort, MOST_MISSED } from '../redis-client/refusals.js';
 import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
 import type { Beat, Commands, Ending, RedisKeys, Times, Usual } from './commands.js';
-import { refusal, type Why } from './refusals.js';
 import { readBlocker, type Ended, type Granted, type Reply } from './reply.js';
-import { RedisHold, Request, Turn, type RequestOwner, type Told, type TurnOwner } from './request.js';
+import { RedisHold, Request, Turn, type RequestOwner, type Proof, type TurnOwner } from './request.js';
 import { FIRST_BEAT, type Row } from './row.js';
 
 /** What the locks of one client need of it. */
@@ -51,7 +55,7 @@ interface Leaving {
   /** Of its hold, if it is fixed, ms. */
   readonly leaseTime: number | undefined;
   /** It wants to know its place, and what blocks the lock. */
-  readonly answered?: (place: readonly string[], blocker: readonly string[]) => void;
+  readonly answered?: ((place: readonly string[], blocker: readonly string[]) => void) | undefined;
   readonly resolve: () => void;
 }
 
@@ -65,7 +69,6 @@ const PAUSE = 100;
 /** The error of a request that timed out names what blocked it if Redis tells so within this time, ms. */
 const BLOCKER_TIME = 100;
 
-const BY_FORCE = 'it was released by force';
 const BY_CLOCK = 'its lease has expired by the Redis clock';
 const GONE = 'Redis no longer has its grant: the lease expired, it was released by force, or data was lost';
 const GRANTED_ANEW = 'Redis has ended the hold under which it had its turn';
@@ -80,23 +83,25 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   timerEntry: TimerEntry | undefined;
   /** All that are not over, by sequence. Written by `ask` and `move`. */
   readonly requests = new Map<number, Request>();
-  /** Those that are `ready` or `pausing`, and those that are `waiting`, of which Redis told last at the end. Written by `move`. */
+  /** Those that are `ready` or `pausing`, and those that are `waiting`, those of whom Redis spoke last at the end. Written by `ask`, `move` and `stillQueued`. */
   private readonly toAsk = new Set<Request>();
   private readonly waiting = new Set<Request>();
   /** What Redis holds for this client, by the sequence of the head. Written by `enter`, and where a hold ends. */
   private readonly holds = new Map<number, RedisHold>();
   /** Whether the client will call `sendAsks`. Written by `askSoon`; `sendAsks` ends it. */
-  private isAsking = false;
-  /** When to call for those that wait (monotonic). Written by each reply. */
+  private willAsk = false;
+  /** When to call for those that wait (monotonic). Written by each reply and `callIn`. */
   private callAt = 0;
   /** Whether to call then also if none waits here, for those of other clients. Written by each reply; the heartbeat ends it. */
   private isUrgent = false;
   /** When a message said that the lock is kept until then (monotonic): its head calls at that time. Written by `callIn`. */
   private keptUntil = 0;
-  /** When something changed last in Redis (monotonic): what it told to commands sent before that may not show it. Written by `look`. */
+  /** When something may have changed last in Redis (monotonic): the answers to commands sent before may not show it. Written by `look`. */
   private newsAt = 0;
   /** After a heartbeat that failed, the next is not sent before this time (monotonic). Written by `beatFailed`; `look` ends it. */
   private restsUntil = 0;
+  /** The token of the last message that made this client ask (rule 5). Written by `granted`. */
+  private doubted = 0;
   /** What the heartbeat under way names. Written by `nextBeat`; `renewed` and `beatFailed` end it. */
   private named: Named | undefined;
   /** Those that leave in this turn of the event loop. Written by `leave`; `sendLeaving` ends it. */
@@ -138,14 +143,14 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   }
 
   private askSoon(): void {
-    if (this.isAsking) return;
-    this.isAsking = true;
+    if (this.willAsk) return;
+    this.willAsk = true;
     this.client.ask(this);
   }
 
   /** Sends the requests that are due, several by one command. */
   sendAsks(at: Instant): void {
-    this.isAsking = false;
+    this.willAsk = false;
     const due = [...this.toAsk].filter((request) => isDue(request, at.monotonic));
     for (let i = 0; i < due.length; i += MOST_TOGETHER) this.acquire(due.slice(i, i + MOST_TOGETHER), at);
     this.settle();
@@ -188,17 +193,17 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       case 'line':
         request.ticket = first!;
         this.move(request, { is: 'waiting' });
-        this.told(request, reply);
+        this.stillQueued(request, reply);
         return this.reportPlace(request, Number(second));
       case 'held':
-        if (request.isTold(Number(second), reply.sentAt)) return this.askAgain(request);
+        if (request.isStale(Number(second), reply.sentAt)) return this.askAgain(request);
         return this.take(request, Number(second), { since: reply.sentAt, left: Number(first) });
       case 'granted':
         return this.unlessOver(request);
       case 'busy':
-        return this.reject(request, 'timed out', readBlocker([], answer.slice(1)));
+        return this.reject(request, timeoutError(request, readBlocker([], answer.slice(1))));
       case 'full':
-        return this.reject(request, 'full');
+        return this.reject(request, new LockQueueFullError(request.key, request.wait.maxQueue));
     }
   }
 
@@ -241,32 +246,40 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       request.wait.queued(ahead, request.id);
     } catch (error) {
       // A callback of the caller must not throw into the client: its request is rejected.
-      this.refuse(request, error as Error);
+      this.refuse(request, error);
     }
   }
 
   // ---- grants ------------------------------------------------------------------------------------------------------
 
-  /** A message told of a grant to this client. */
+  /** A message says that Redis has granted requests of this client, or reminds it of that (rule 8). */
   granted(granted: Granted, at: Instant): void {
-    const head = this.requests.get(granted.sequences[0]!);
-    const since = head?.toldAt ?? head?.askedAt ?? at;
+    const [sequence] = granted.sequences as [number, ...number[]];
+    const hold = this.holds.get(sequence);
+    if (hold && granted.sequences.length === 1 && granted.token <= (hold.turn?.number ?? hold.token)) return;
+    const head = this.requests.get(sequence);
+    const since = head?.seenAt ?? head?.askedAt ?? at;
     const isDoubtful = granted.sequences.some((sequence) => this.requests.get(sequence)?.isDoubtful);
     // If most of the lease may have passed, or another server than the present primary may tell this, a heartbeat asks.
-    if (isDoubtful || elapsedSince(since, at) >= (head?.leaseTime ?? granted.left) / 2) return this.look();
+    if (isDoubtful || elapsedSince(since, at) >= (head?.leaseTime ?? granted.left) / 2) {
+      // The heartbeat that asks may be the one that reminds: it asks once about each grant.
+      if (granted.token !== this.doubted) this.look();
+      this.doubted = granted.token;
+      return;
+    }
     this.give(granted, { since, left: granted.left, isMessage: true });
     this.settle();
   }
 
   /** Redis has granted requests of this client; a grant to one that has ended is given back. */
-  private give({ token, sequences }: Granted, told: Told): void {
+  private give({ token, sequences }: Granted, proof: Proof): void {
     const [head, ...others] = sequences.map((sequence) => this.requests.get(sequence));
     const isShared = [head, ...others].some((request) => request && !request.isPlain);
-    if (head) this.giveOne(head, token, told, isShared ? [] : others);
+    if (head) this.giveOne(head, token, proof, isShared ? [] : others);
     else this.giveBack(sequences[0]!);
     if (!isShared) return;
     for (const [i, request] of others.entries()) {
-      if (request) this.giveOne(request, token, told);
+      if (request) this.giveOne(request, token, proof);
       else this.giveBack(sequences[i + 1]!);
     }
   }
@@ -275,7 +288,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   private giveOne(
     request: Request,
     token: number,
-    told: Told,
+    proof: Proof,
     neighbours: readonly (Request | undefined)[] = [],
   ): void {
     const { state } = request;
@@ -284,10 +297,10 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
       case 'pausing':
       case 'asked':
       case 'waiting':
-        if (request.isTold(token, told.since)) return;
-        return this.take(request, token, { ...told, left: request.leaseTime ?? told.left }, neighbours);
+        if (request.isStale(token, proof.since)) return;
+        return this.take(request, token, { ...proof, left: request.leaseTime ?? proof.left }, neighbours);
       case 'held':
-        // It gives this hold back when its section has ended. Several shared holds are told with the token of the last.
+        // It gives this hold back when its section has ended. A message about several shared holds has the token of the last, so theirs cannot be compared.
         if (!request.wait.share && token > state.turn.number) state.turn.lease.lose(GRANTED_ANEW);
         return;
       case 'lost':
@@ -309,18 +322,18 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   private take(
     request: Request,
     token: number,
-    told: Told,
+    proof: Proof,
     neighbours: readonly (Request | undefined)[] = [],
   ): void {
     const at = instant();
-    this.enter(new RedisHold(request, token, told, neighbours, at.monotonic), at);
+    this.enter(new RedisHold(request, token, proof, neighbours, at.monotonic), at);
   }
 
   /** The head of a hold has its turn, unless its lease has expired or the replicas must confirm it. */
   private enter(hold: RedisHold, at = instant()): void {
-    const { head, told } = hold;
+    const { head, proof } = hold;
     const { lease } = this.client.times;
-    const remaining = hold.validity(lease) - elapsedSince(told.since, at);
+    const remaining = hold.remaining(lease, at);
     if (remaining <= 0) return this.missed(hold);
     const now = at.monotonic;
     this.holds.set(head.sequence, hold);
@@ -331,9 +344,9 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     }
     if (!hold.isConfirmed) {
       // The end of a fixed lease is known, unless it came by a message.
-      if (told.isMessage) hold.renewAt = now + Math.min(FIRST_BEAT, remaining / 3);
+      if (proof.isMessage) hold.renewAt = now + Math.min(FIRST_BEAT, remaining / 3);
       else if (head.leaseTime === undefined)
-        hold.renewAt = told.since.monotonic + Math.min(lease, told.left) / 3;
+        hold.renewAt = proof.since.monotonic + Math.min(lease, proof.left) / 3;
     }
     this.begin(hold, head, hold.token, now);
     this.wake(hold.renewAt ?? now + remaining);
@@ -342,17 +355,16 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** A neighbour has its turn under the hold; false if none waits, or the row or the lease has ended (rule 9). */
   private handOn(hold: RedisHold): boolean {
     const at = instant();
-    const remaining = hold.validity(this.client.times.lease) - elapsedSince(hold.told.since, at);
-    if (remaining <= 0 || hold.isStopped) return false;
-    const next = hold.next(at.monotonic);
+    const { lease } = this.client.times;
+    const next = hold.next(at, lease);
     if (!next) return false;
     this.begin(hold, next.request, next.token, at.monotonic);
-    this.wake(hold.row.tellAt ?? at.monotonic + remaining);
+    this.wake(hold.row.announceAt ?? at.monotonic + hold.remaining(lease, at));
     return true;
   }
 
   private begin(hold: RedisHold, request: Request, token: number, now: number): void {
-    const lease = new Lease(request.key, hold.told.since, hold.validity(this.client.times.lease));
+    const lease = new Lease(request.key, hold.proof.since, hold.validity(this.client.times.lease));
     const turn = new Turn(request, hold, token, lease, this, now);
     lease.onLost(() => this.ranOut(turn));
     lease.onRenewingStopped(() => void (hold.isStopped = true));
@@ -363,16 +375,16 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
 
   /** The grant of a request had expired before it could have its turn. One whose lease is always too short is rejected. */
   private missed(hold: RedisHold): void {
-    const { head, token, told, id } = hold;
+    const { head, token, proof, id } = hold;
     this.holds.delete(head.sequence);
     if (head.lastMissed !== token) head.missed += 1;
     head.lastMissed = token;
     if (head.leaseTime === undefined || head.missed < MOST_MISSED) {
       // Redis may keep that grant for so long.
-      return this.askAgain(head, Math.max(1, told.left - elapsedSince(told.since)));
+      return this.askAgain(head, Math.max(1, proof.left - elapsedSince(proof.since)));
     }
     void this.done({ id }, head.leaseTime);
-    this.reject(head, 'lease too short');
+    this.reject(head, leaseTooShort(head.key, head.leaseTime));
   }
 
   // ---- the end of a hold -------------------------------------------------------------------------------------------
@@ -380,18 +392,18 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** The section of a turn has ended. A lost grant is not kept. */
   release(turn: Turn, keep: number | undefined): Promise<void> {
     const { request, hold } = turn;
-    const isKept = turn.lease.end();
+    const wasHeld = turn.lease.end();
     this.move(request, { is: 'over' });
     hold.row.ended();
-    if (isKept && keep === undefined && this.handOn(hold)) return Promise.resolve();
+    if (wasHeld && keep === undefined && this.handOn(hold)) return Promise.resolve();
     // Those that have asked meanwhile join the queue first, as neighbours of each other and of those that wait. One alone may find the lock free.
-    if (this.isAsking && this.waiting.size + this.toAsk.size > 1) this.client.askNow(this);
+    if (this.willAsk && this.waiting.size + this.toAsk.size > 1) this.client.askNow(this);
     this.holds.delete(hold.head.sequence);
     const ending = { id: hold.head.id, others: hold.row.takeServed().map(({ name }) => name) };
     // Redis counts from the grant, the holder from its turn.
     const kept =
-      isKept && keep !== undefined
-        ? ({ how: 'keep', value: Math.ceil(keep + turn.since - hold.grantedAt) } as const)
+      wasHeld && keep !== undefined
+        ? ({ how: 'keep', value: Math.ceil(keep + turn.since - hold.learnedAt) } as const)
         : undefined;
     if (request.wait.share && !kept) return this.leave({ request, about: '', leaseTime: hold.leaseTime });
     return this.done({ ...ending, ...kept }, hold.leaseTime);
@@ -411,16 +423,23 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.askAgain(hold.head, PAUSE);
   }
 
-  /** A message told that Redis has ended a hold. */
+  /** A message says that Redis has ended a hold. */
   ended({ sequence, token, by }: Ended): void {
     // Its grant may still be under way.
     const request = this.requests.get(sequence);
     if (request) {
-      request.told = Math.max(request.told, token);
-      request.toldAt = instant();
+      request.seenToken = Math.max(request.seenToken, token);
+      request.seenAt = instant();
     }
     const hold = this.holds.get(sequence);
-    if (hold && hold.token <= token) this.lose(hold, by === 'force' ? BY_FORCE : BY_CLOCK);
+    if (hold && hold.token <= token) {
+      // Replicas that do not confirm a grant within its lease never let it begin.
+      if (!hold.turn && by !== 'force') this.missed(hold);
+      else this.lose(hold, by === 'force' ? BY_FORCE : BY_CLOCK);
+    } else if (hold?.head.wait.share) {
+      // Shared holds that were granted together all have the token of the last here, so a heartbeat asks, also about a fixed lease.
+      hold.renewAt = performance.now();
+    }
     this.look();
   }
 
@@ -430,30 +449,30 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     const { wait, ticket, state } = request;
     // Redis did not tell in time what blocked it.
     if (state.is === 'over') {
-      return wait.refuse(this.client.silenceOf(wait, ticket !== '') ?? refusal(request, 'timed out'));
+      return wait.refuse(this.client.silenceOf(wait, ticket !== '') ?? timeoutError(request));
     }
     const away = this.client.silenceOf(wait, true);
-    if (away || state.is === 'confirming') this.refuse(request, away ?? 'timed out');
+    if (away || state.is === 'confirming') this.refuse(request, away ?? timeoutError(request));
     else this.leaveQueue(request);
   }
 
   aborted(request: Request): void {
-    this.refuse(request, 'aborted');
+    this.refuse(request, abortError(request.key, request.wait.reason));
   }
 
   /** A request ends without the lock, and Redis is told. Has no effect on one that is held, or over. */
-  refuse(request: Request, why: Why | Error): void {
+  refuse(request: Request, error: unknown): void {
     const { state } = request;
     switch (state.is) {
       case 'ready':
       case 'pausing':
       case 'asked':
       case 'waiting':
-        this.reject(request, why);
+        this.reject(request, error);
         if (request.askedAt) this.giveUp(request);
         break;
       case 'confirming':
-        this.reject(request, why);
+        this.reject(request, error);
         this.holds.delete(request.sequence);
         void this.done({ id: request.id }, request.leaseTime);
     }
@@ -466,15 +485,14 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.move(request, { is: 'over' });
     this.client.timers.schedule(wait, performance.now() + BLOCKER_TIME);
     const answered: Leaving['answered'] = (place, blocker) => {
-      if (wait.inLine) wait.refuse(refusal(request, 'timed out', readBlocker(place, blocker)));
+      if (wait.inLine) wait.refuse(timeoutError(request, readBlocker(place, blocker)));
     };
-    const { about, leaseTime } = request;
-    void this.leave({ request, about, leaseTime, answered });
+    this.giveUp(request, answered);
   }
 
-  private giveUp(request: Request): void {
+  private giveUp(request: Request, answered?: Leaving['answered']): void {
     const { about, leaseTime } = request;
-    void this.leave({ request, about, leaseTime });
+    void this.leave({ request, about, leaseTime, answered });
   }
 
   /** Those that leave the lock in one turn of the event loop share a `done`. Resolves as that does. */
@@ -514,15 +532,15 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     });
   }
 
-  private reject(request: Request, why: Why | Error, blocker?: LockTimeoutError['blockedBy']): void {
+  private reject(request: Request, error: unknown): void {
     this.move(request, { is: 'over' });
-    request.wait.refuse(why instanceof Error ? why : refusal(request, why, blocker));
+    request.wait.refuse(error);
   }
 
   /** Refuses all requests, gives back what is held, and resolves when Redis has answered. */
   async close(): Promise<void> {
     const all = [...this.requests.values()];
-    for (const request of all) this.refuse(request, 'closing');
+    for (const request of all) this.refuse(request, new LockShuttingDownError(request.key));
     for (const { state } of all) if ('turn' in state) void state.turn.release();
     if (this.underWay > 0) await new Promise<void>((resolve) => (this.onQuiet = resolve));
   }
@@ -554,7 +572,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.wake(this.newsAt);
   }
 
-  /** A message told that the lock may be free for the first of the queue, a request of this client, in `left` ms. */
+  /** A message says that the lock may be free for the first of the queue, a request of this client, in `left` ms. */
   callIn(left: number): void {
     this.keptUntil = performance.now() + left;
     this.callAt = Math.min(this.callAt, this.keptUntil);
@@ -595,7 +613,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   }
 
   /** The turn under way is the last of its row; those that had theirs before leave the queue. */
-  private closeRow(row: Row): void {
+  private closeRow(row: Row<Request>): void {
     row.close();
     const [first, ...others] = row.takeServed();
     if (first) void this.done({ id: first.id, about: first.about, others: others.map(({ name }) => name) });
@@ -631,14 +649,14 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.wake(this.nextDue());
   }
 
-  private renew(hold: RedisHold, told: Told): void {
+  private renew(hold: RedisHold, proof: Proof): void {
     const { lease } = this.client.times;
-    hold.told = told;
+    hold.proof = proof;
     hold.isConfirmed = true;
-    hold.renewAt = hold.leaseTime === undefined ? told.since.monotonic + lease / 3 : undefined;
-    hold.row.told();
+    hold.renewAt = hold.leaseTime === undefined ? proof.since.monotonic + lease / 3 : undefined;
+    hold.row.announced();
     if (!hold.turn) return this.enter(hold);
-    hold.turn.lease.renew(told.since, hold.validity(lease));
+    hold.turn.lease.renew(proof.since, hold.validity(lease));
   }
 
   /** Whether it has not ended. */
@@ -650,13 +668,13 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   async fix({ request, hold, lease }: Turn, leaseTime: number): Promise<void> {
     this.underWay += 1;
     try {
-      const held = [{ id: hold.id, lease: `=${leaseTime}`, present: '' }];
+      const held = [{ id: hold.id, lease: `=${leaseTime}`, present: '' } as const];
       const reply = await this.client.fix(request.key, { keys: this.keys, held, waiting: [] });
       this.note(reply, false);
       if (!this.isPresent(hold)) return;
       if (reply.answers[0]?.[0] !== 'held') return this.lose(hold, GONE);
       hold.leaseTime = leaseTime;
-      hold.told = { since: reply.sentAt, left: leaseTime };
+      hold.proof = { since: reply.sentAt, left: leaseTime };
       hold.renewAt = undefined;
       lease.fix(reply.sentAt, hold.validity(this.client.times.lease));
       this.wake(this.nextDue());
@@ -683,14 +701,14 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
 
   private stillWaits(request: Request, reply: Reply, [what, left, token]: readonly string[]): void {
     if (request.state.is !== 'waiting') return;
-    if (what === 'line') return this.told(request, reply);
+    if (what === 'line') return this.stillQueued(request, reply);
     // It was put into the queue again since this command was sent.
-    if (request.toldAt && request.toldAt.monotonic > reply.sentAt.monotonic) return;
+    if (request.seenAt && request.seenAt.monotonic > reply.sentAt.monotonic) return;
     if (what === 'held') {
       this.client.missedMessage();
       return this.take(request, Number(token), { since: reply.sentAt, left: Number(left) });
     }
-    this.told(request, reply);
+    this.stillQueued(request, reply);
     this.askAgain(request);
   }
 
@@ -709,15 +727,15 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     return is === 'waiting' ? this.waiting : undefined;
   }
 
-  /** Redis told that the request, which waits, does not hold the lock. */
-  private told(request: Request, { token, sentAt }: Reply): void {
-    request.told = token;
-    request.toldAt = sentAt;
+  /** Redis says that the request, which waits, does not hold the lock. */
+  private stillQueued(request: Request, { token, sentAt }: Reply): void {
+    request.seenToken = token;
+    request.seenAt = sentAt;
     this.waiting.delete(request);
     this.waiting.add(request);
   }
 
-  /** Takes note of an answer, and of what its script granted. `marked`: it has told of those that wait, and marked this client alive. */
+  /** Takes note of an answer, and of what its script granted. `marked`: it says of each that waits what it knows, and has marked this client alive. */
   private note(reply: Reply, marked: boolean): void {
     const { sentAt, granted, again = Infinity, isUrgent } = reply;
     const soon = sentAt.monotonic + Math.min(again, this.client.times.window / 3);
@@ -765,12 +783,12 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     return Math.max(due, this.restsUntil);
   }
 
-  /** When to call for those that wait: at `callAt`, or at the news of which the one that was told longest ago has not heard. */
+  /** When to call for those that wait: at `callAt`, or at `newsAt` if the one that Redis spoke of longest ago has not been asked about since. */
   private callDue(): number {
     if (this.named) return Infinity;
     const [first] = this.waiting;
     if (!first) return this.isUrgent ? this.callAt : Infinity;
-    const isNews = (first.toldAt?.monotonic ?? 0) < this.newsAt;
+    const isNews = (first.seenAt?.monotonic ?? 0) < this.newsAt;
     return isNews ? Math.min(this.callAt, this.newsAt) : this.callAt;
   }
 
@@ -791,6 +809,10 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   private idOf(sequence: number): string {
     return `${this.client.id}:${sequence}`;
   }
+}
+
+function timeoutError({ wait }: Request, blocker?: LockTimeoutError['blockedBy']): LockTimeoutError {
+  return new LockTimeoutError(wait.key, wait.waitTime, blocker);
 }
 
 /** Whether its acquire may be sent. */

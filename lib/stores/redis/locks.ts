@@ -5,6 +5,7 @@ import type { Wait } from '../../core/port/wait.js';
 import { detached } from '../../core/runtime/async-context.js';
 import type { Timers } from '../../core/runtime/timers.js';
 import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
+import type { StoreClient } from '../redis-client/store-client.js';
 import type { Beat, Commands, RedisKeys, Times } from './commands.js';
 import { Lock, type LockClient } from './lock.js';
 import { encodeName } from './names.js';
@@ -16,31 +17,9 @@ import { termsOf } from './terms.js';
 /** After a heartbeat that Redis will go on to refuse, the next follows in this many ms. */
 const LASTING = { retryAfter: 1_000 };
 
-interface Parts {
-  readonly id: string;
-  /** host/pid */
-  readonly where: string;
-  readonly commands: Commands;
-  readonly times: Times;
-  readonly timers: Timers;
-  readonly replicas: Replicas | undefined;
-  /** Before `{name}` in the keys of a lock, without and with the prefix that ioredis adds. */
-  readonly prefix: string;
-  readonly fullPrefix: string;
-  /** Resolves when messages can come, or soon. */
-  readonly listening: () => Promise<void> | undefined;
-  /** Whether Redis cannot count the channel of this client. */
-  readonly isUncounted: () => boolean;
-  /** A message did not come that should have: if none does, the subscription should be made anew. */
-  readonly missedMessage: () => void;
-  readonly silenceOf: LockClient['silenceOf'];
-}
-
 /** All locks of one client: sends what they ask for together, and gives them their messages. */
 export class RedisLocks implements LockClient {
   readonly id: string;
-  readonly commands: Commands;
-  readonly times: Times;
   readonly timers: Timers;
   readonly isReplicated: boolean;
   /** By their names in Redis. */
@@ -48,24 +27,33 @@ export class RedisLocks implements LockClient {
   private asking: Lock[] = [];
   private sequence = 0;
 
-  constructor(private readonly parts: Parts) {
-    const { id, commands, times, timers, replicas } = parts;
-    this.id = id;
-    this.commands = commands;
-    this.times = times;
-    this.timers = timers;
+  /**
+   * @param prefix before `{name}` in the keys of a lock
+   * @param fullPrefix the same with the prefix that ioredis adds
+   */
+  constructor(
+    private readonly client: StoreClient,
+    readonly commands: Commands,
+    readonly times: Times,
+    private readonly replicas: Replicas | undefined,
+    private readonly prefix: string,
+    private readonly fullPrefix: string,
+  ) {
+    this.id = client.peers.self.clientId;
+    this.timers = client.timers;
     this.isReplicated = replicas !== undefined;
   }
 
   acquire(wait: Wait): Promise<Grant> {
+    const { connection, subscriber, where } = this.client;
+    const isUncounted = connection.isCluster || subscriber.counted === false;
     this.sequence += 1;
-    const terms = termsOf(wait, this.parts.isUncounted());
-    const about = `${terms}:${clientName(this.parts.where, wait.label.slice(0, LONGEST_LABEL))}`;
+    const about = `${termsOf(wait, isUncounted)}:${clientName(where, wait.label.slice(0, LONGEST_LABEL))}`;
     return this.lock(encodeName(wait.key)).ask(wait, this.sequence, about);
   }
 
   keysOf(name: string): RedisKeys {
-    const hash = `${this.parts.prefix}{${name}}`;
+    const hash = `${this.prefix}{${name}}`;
     return [hash, `${hash}:queue`, `${hash}:clients`];
   }
 
@@ -76,13 +64,13 @@ export class RedisLocks implements LockClient {
   }
 
   askNow(lock: Lock): void {
-    if (!this.parts.listening()) lock.sendAsks(now());
+    if (!this.listening()) lock.sendAsks(now());
   }
 
   beat(lock: Lock): void {
     const beat = lock.nextBeat();
     if (!beat) return;
-    const { replicas } = this.parts;
+    const { replicas } = this;
     // A place in the queue need not be confirmed.
     if (replicas && beat.held.length > 0) return void this.beatReplicated(lock, beat, replicas);
     this.commands
@@ -97,15 +85,16 @@ export class RedisLocks implements LockClient {
   }
 
   silenceOf(wait: Wait, isPlaced: boolean): Error | undefined {
-    return this.parts.silenceOf(wait, isPlaced);
+    return this.client.silenceOf(wait, isPlaced);
   }
 
   missedMessage(): void {
-    this.parts.missedMessage();
+    // If none comes, the subscription is made anew.
+    this.client.subscriber.check(this.times.commandTimeout).catch(() => undefined);
   }
 
   async fix(key: string, beat: Beat): Promise<Reply> {
-    const { replicas } = this.parts;
+    const { replicas } = this;
     let outcome: Replicated & { answer: Reply };
     try {
       if (!replicas) return await this.commands.fix(this.id, beat);
@@ -122,8 +111,8 @@ export class RedisLocks implements LockClient {
 
   message(text: string): void {
     const message = readMessage(text);
-    if (!message?.hash.startsWith(`${this.parts.fullPrefix}{`)) return;
-    const name = message.hash.slice(this.parts.fullPrefix.length + 1, -1);
+    if (!message?.hash.startsWith(`${this.fullPrefix}{`)) return;
+    const name = message.hash.slice(this.fullPrefix.length + 1, -1);
     // A grant for a lock that is not known here is given back.
     if (message.kind === 'granted') this.lock(name).granted(message.granted, now());
     else if (message.kind === 'ended') this.all.get(name)?.ended(message.ended);
@@ -156,13 +145,22 @@ export class RedisLocks implements LockClient {
   private sendAsks(): void {
     const asking = this.asking;
     this.asking = [];
-    const listening = this.parts.listening();
+    const listening = this.listening();
     const send = (): void => {
       const at = now();
       for (const lock of asking) lock.sendAsks(at);
     };
     if (listening) void listening.then(send);
     else send();
+  }
+
+  /**
+   * Resolves when messages can come, or soon; undefined: they can. They are only hints, but without them every handoff would wait for a
+   * heartbeat. Half of the time is left for the command.
+   */
+  private listening(): Promise<void> | undefined {
+    const { subscriber } = this.client;
+    return subscriber.up ? undefined : subscriber.settled(this.times.commandTimeout / 2);
   }
 
   /** A hold counts only when the replicas have it. Never rejects. */

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
 import type { KeptKeys } from '../../core/port/lock-store.js';
 import { askNodes } from '../redis-client/peers/ask-nodes.js';
-import { escapePattern } from '../redis-client/peers/pattern.js';
 import { within } from '../redis-client/server/time-limit.js';
 
 /** A longer encoded name is cut and ends with a digest, so that no command carries a megabyte. */
@@ -75,7 +74,8 @@ export async function namesInRedis(
 
 async function scan(node: Redis, prefix: string, timeout: number): Promise<string[]> {
   const names: string[] = [];
-  const pattern = `${escapePattern(prefix)}{*}`;
+  // What has a meaning in a pattern stands for itself.
+  const pattern = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}{*}`;
   for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
     const step = node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
     const [next, keys] = await within(step, timeout);

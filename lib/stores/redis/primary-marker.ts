@@ -1,7 +1,7 @@
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { withPage } from '../../core/errors/pages.js';
 import type { TimedTask, Timers } from '../../core/runtime/timers.js';
-import type { CommandLink } from '../redis-client/commands/link.js';
+import type { CommandConnection } from '../redis-client/commands/command-connection.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
 import type { Script } from '../redis-client/commands/script.js';
 
@@ -23,13 +23,14 @@ export class PrimaryMarker implements TimedTask {
   /** Whether this server may not grant yet. */
   private waits = false;
   private looked!: () => void;
-  private readonly firstLook = new Promise<void>((resolve) => (this.looked = resolve));
+  /** Resolves when the marker was looked at for the first time. */
+  readonly settled = new Promise<void>((resolve) => (this.looked = resolve));
 
   /** Called when the marker, read on a new connection, forbids requests to this server. */
   onRefused: ((error: LockConfigurationError) => void) | undefined;
 
   constructor(
-    private readonly connection: CommandLink,
+    private readonly connection: CommandConnection,
     private readonly timers: Timers,
     private readonly script: Script,
     /** Without ioredis' key prefix. */
@@ -40,11 +41,6 @@ export class PrimaryMarker implements TimedTask {
     readonly maxLease: number | undefined,
     private readonly onWarning: (message: string) => void,
   ) {}
-
-  /** Resolves when the marker was looked at for the first time. */
-  settled(): Promise<void> {
-    return this.firstLook;
-  }
 
   /** Why this server grants nothing now, in a sentence for clients; undefined: it does, or did not say. Never rejects. */
   async obstacle(): Promise<string | undefined> {

@@ -1,11 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { withPage } from '../../core/errors/pages.js';
-import {
-  LockShuttingDownError,
-  LockStoreUnavailableError,
-  type FairLockError,
-} from '../../core/errors/errors.js';
+import { LockShuttingDownError, type FairLockError } from '../../core/errors/errors.js';
 import {
   MOST_SHOWN,
   type Grant,
@@ -20,7 +16,7 @@ import type { Peers } from '../../core/port/peers.js';
 import type { Wait } from '../../core/port/wait.js';
 import { openConnection, openSubscription } from '../redis-client/connection/redis-source.js';
 import type { ScriptRunner } from '../redis-client/commands/script.js';
-import { CommandFailure, toCommandFailure } from '../redis-client/server/server-failure.js';
+import { CommandFailure } from '../redis-client/server/server-failure.js';
 import type { RequiredCommands } from '../redis-client/start-up/start-up-check.js';
 import { StoreClient } from '../redis-client/store-client.js';
 import { tryLock } from '../redis-client/start-up/try-lock.js';
@@ -31,7 +27,7 @@ import { PrimaryMarker } from './primary-marker.js';
 import { openReplicas, type Replicas } from './replicas.js';
 import { requiredCommands } from './required-commands.js';
 import { ROW_LENGTH } from './row.js';
-import { namesAll, namesOfHolds, toSnapshot, untoldFor, type RawInspection } from './snapshot.js';
+import { namesAll, namesOfHolds, toSnapshot, unannouncedFor, type RawInspection } from './snapshot.js';
 import { checkOptions, leaseTooLong, type RedisLockStoreOptions } from './store-options.js';
 
 /** A look at a lock names that many holders and waiters at first, so that one command can serve many locks and does not take long. */
@@ -53,7 +49,8 @@ export class RedisLockStore implements LockStore {
   private readonly marker: PrimaryMarker;
   private readonly replicas: Replicas | undefined;
   readonly peers: Peers;
-  private readonly keyPrefix: string;
+  /** Of all keys and channels: that of ioredis, and ours. */
+  private readonly fullPrefix: string;
   private readonly required: RequiredCommands;
   private hasWarned = false;
 
@@ -61,28 +58,31 @@ export class RedisLockStore implements LockStore {
     const { redis, lease, livenessWindow, commandTimeout, maxLease, onWarning } = options;
     const commands = openConnection(redis, 'commands');
     const subscriptions = openSubscription(redis);
-    const { isCluster } = commands.client;
-    this.keyPrefix = commands.keyPrefix;
-    checkOptions(options, this.keyPrefix, isCluster);
+    const { keyPrefix } = commands;
+    checkOptions(options, keyPrefix, commands.client.isCluster);
     const clientId = randomBytes(16).toString('hex');
-    const fullPrefix = `${this.keyPrefix}${options.keyPrefix}:`;
-    this.required = requiredCommands(options.keyPrefix, this.keyPrefix);
-    const channels = `${fullPrefix}client:`;
+    this.fullPrefix = `${keyPrefix}${options.keyPrefix}:`;
+    this.required = requiredCommands(options.keyPrefix, keyPrefix);
     const client = new StoreClient({
       commands,
       subscriptions,
       clientId,
-      channels,
+      channels: `${this.fullPrefix}client:`,
       commandTimeout,
       required: this.required,
       onWarning,
     });
-    const { connection, subscriber, timers, where } = client;
+    const { connection, subscriber, timers } = client;
     this.client = client;
     this.peers = client.peers;
     this.replicas = options.replicas && openReplicas(options, options.replicas);
     client.further = this.replicas;
-    const times = { lease, window: livenessWindow, commandTimeout, row: options.rowLength ?? ROW_LENGTH };
+    const times = {
+      lease,
+      window: livenessWindow,
+      commandTimeout,
+      rowLength: options.rowLength ?? ROW_LENGTH,
+    };
     this.commands = new Commands(client, times, maxLease);
     const markerKey = `${options.keyPrefix}:primary`;
     this.marker = new PrimaryMarker(
@@ -90,25 +90,18 @@ export class RedisLockStore implements LockStore {
       timers,
       this.commands.scripts.primary,
       markerKey,
-      this.keyPrefix + markerKey,
+      keyPrefix + markerKey,
       maxLease,
       onWarning,
     );
-    this.locks = new RedisLocks({
-      id: clientId,
-      where,
-      commands: this.commands,
+    this.locks = new RedisLocks(
+      client,
+      this.commands,
       times,
-      timers,
-      replicas: this.replicas,
-      prefix: `${options.keyPrefix}:`,
-      fullPrefix,
-      // Messages are only hints, but without them every handoff would wait for a heartbeat. Half of the time is left for the command.
-      listening: () => (subscriber.up ? undefined : subscriber.settled(commandTimeout / 2)),
-      isUncounted: () => isCluster || subscriber.counted === false,
-      silenceOf: (wait, isPlaced) => client.silenceOf(wait, isPlaced),
-      missedMessage: () => void subscriber.check(commandTimeout).catch(() => undefined),
-    });
+      this.replicas,
+      `${options.keyPrefix}:`,
+      this.fullPrefix,
+    );
     this.marker.onRefused = (error) => this.locks.refuse(error);
     subscriber.onMessage = (_channel, message) => {
       if (!client.peers.onMessage(message)) this.locks.message(message);
@@ -123,7 +116,7 @@ export class RedisLockStore implements LockStore {
   }
 
   start(): Promise<void> {
-    return this.client.start(() => Promise.all([this.marker.settled(), this.replicas?.settled()]));
+    return this.client.start(() => Promise.all([this.marker.settled, this.replicas?.settled]));
   }
 
   encode(key: string): string {
@@ -147,8 +140,7 @@ export class RedisLockStore implements LockStore {
 
   keptKeys(): Promise<KeptKeys> {
     const { client } = this.client.connection;
-    const prefix = `${this.keyPrefix}${this.options.keyPrefix}:`;
-    return this.client.answer(() => namesInRedis(client, prefix, this.options.commandTimeout));
+    return this.client.answer(() => namesInRedis(client, this.fullPrefix, this.options.commandTimeout));
   }
 
   async forceRelease(key: string, { token, holder }: NamedGrant = {}): Promise<boolean> {
@@ -160,17 +152,17 @@ export class RedisLockStore implements LockStore {
     // One look names a part of very many holders; those that hold the lock when it has begun end, whoever comes later does not.
     for (let last = Infinity; ;) {
       const inspection = await this.look(keys, asked === undefined);
-      const untold = inspection && token !== undefined ? untoldFor(inspection, token) : 0;
-      if (untold > 0) {
-        await setTimeout(untold);
+      const unannounced = inspection && token !== undefined ? unannouncedFor(inspection, token) : 0;
+      if (unannounced > 0) {
+        await setTimeout(unannounced);
         continue;
       }
       const holds = inspection ? namesOfHolds(key, inspection, asked) : [{ name: '', number: 0 }];
       if (last === Infinity && inspection) last = Number(inspection[9]);
       const ids = holds.filter(({ number }) => number <= last).map((hold) => hold.name);
       if (ids.length === 0) break;
-      const reply = await this.client.answer(() => this.commands.force(keys, ids, token).catch(saysUnknown));
-      hasEnded ||= reply.answers[0]?.[0] === 'held' || !inspection;
+      const anyEnded = await this.client.force(() => this.commands.force(keys, ids, token));
+      hasEnded ||= anyEnded || !inspection;
       if (asked !== undefined || ids.length < MOST_SHOWN) break;
     }
     if (!hasEnded && asked !== undefined) {
@@ -223,13 +215,4 @@ export class RedisLockStore implements LockStore {
     this.hasWarned = true;
     this.options.onWarning(withPage(UNCOUNTED, 'redis-setup#a-proxy-in-front'));
   }
-}
-
-/** A forced release whose answer is lost may have ended the hold. */
-function saysUnknown(error: unknown): never {
-  const failure = toCommandFailure(error);
-  if (failure.effect !== 'unknown' || !(failure.error instanceof LockStoreUnavailableError)) throw failure;
-  const { reason, failure: word, cause } = failure.error;
-  const text = `${reason} Whether the lock was taken from its holder is not known: inspect it.`;
-  throw new CommandFailure('unknown', failure.remedy, new LockStoreUnavailableError(word, text, cause));
 }

@@ -4,17 +4,13 @@ import {
   type FairLockError,
 } from '../../core/errors/errors.js';
 import { CommandConnection } from '../redis-client/commands/command-connection.js';
-import type { CommandLink } from '../redis-client/commands/link.js';
 import { Retry } from '../redis-client/commands/retry.js';
-import { openConnection, type RedisSource } from '../redis-client/connection/redis-source.js';
-import type { Script, ScriptRunner } from '../redis-client/commands/script.js';
+import { openConnection } from '../redis-client/connection/redis-source.js';
+import type { ScriptRunner } from '../redis-client/commands/script.js';
 import { UnknownScript } from '../redis-client/commands/script-sender.js';
-import {
-  commandTimeout,
-  toCommandFailure,
-  type CommandFailure,
-} from '../redis-client/server/server-failure.js';
+import { commandTimeout, toCommandFailure } from '../redis-client/server/server-failure.js';
 import { atMost } from '../redis-client/server/time-limit.js';
+import type { RedisLockStoreOptions } from './store-options.js';
 import { WaitCommand, type WaitOptions } from './wait-command.js';
 
 /** Whether a command counts. */
@@ -52,20 +48,32 @@ interface Item {
  */
 export class Replicas {
   private readonly retry: Retry;
+  /** The WAIT behind it must cover each command, so none is sent a second time here. */
+  private readonly runner: ScriptRunner = {
+    run: async (script, keys, args) => {
+      if (!this.connection.ready) throw toCommandFailure(new Error("Stream isn't writeable"));
+      try {
+        return await this.connection.scripts.runNow(script, keys, args);
+      } catch (error) {
+        throw error instanceof UnknownScript ? error : toCommandFailure(error);
+      }
+    },
+  };
   private gathered: Item[] = [];
   private busy = false;
   /** Number of the present connection: an answer to a WAIT is valid only on the connection that carried the writes. */
   private epoch = 0;
   private readonly wait: WaitCommand;
-  private readonly firstProbe: Promise<void>;
+  /** Resolves when it is known whether this server can confirm writes as demanded; there was a warning if not. */
+  readonly settled: Promise<void>;
 
   constructor(
-    private readonly connection: CommandLink,
+    private readonly connection: CommandConnection,
     private readonly options: ReplicasOptions,
   ) {
     this.retry = new Retry(connection);
     this.wait = new WaitCommand(connection, options);
-    this.firstProbe = new Promise((resolve) => {
+    this.settled = new Promise((resolve) => {
       connection.onConnected = () => void this.probe().then(resolve);
     });
     connection.onClosed = () => void (this.epoch += 1);
@@ -99,11 +107,6 @@ export class Replicas {
 
   connect(): void {
     this.connection.connect();
-  }
-
-  /** Resolves when it is known whether this server can confirm writes as demanded; there was a warning if not. */
-  settled(): Promise<void> {
-    return this.firstProbe;
   }
 
   /**
@@ -151,7 +154,10 @@ export class Replicas {
           } else if ('failure' in outcome && outcome.failure instanceof UnknownScript) {
             this.gather(item);
           } else {
-            reject('failure' in outcome ? toCommandFailure(outcome.failure) : unconfirmed(this.options));
+            // In the second case the connection broke, or WAIT was not answered: replication is not confirmed.
+            reject(
+              'failure' in outcome ? toCommandFailure(outcome.failure) : commandTimeout(this.grantTimeout),
+            );
           }
         },
       };
@@ -184,31 +190,18 @@ export class Replicas {
   /** Sends a batch and its WAIT; how many replicas have all of it, or undefined if that is not known. */
   private async send(batch: readonly Item[]): Promise<number | undefined> {
     const { epoch } = this;
-    const { timeout, commandTimeout: slack } = this.options;
-    const sent = Promise.all(
-      batch.map((item) => item.send({ run: (script, keys, args) => this.run(script, keys, args) })),
-    );
+    const sent = Promise.all(batch.map((item) => item.send(this.runner)));
     // Replies come in the order of the commands, so those of the batch have arrived; only their callbacks may still be due.
     const waited = this.wait.send().then((replicas) => sent.then(() => replicas));
-    const replicas = await atMost(waited, timeout + slack);
-    if (replicas === undefined && epoch === this.epoch) this.rebuild();
+    const replicas = await atMost(waited, this.grantTimeout);
+    if (replicas === undefined && epoch === this.epoch) {
+      // No answer for longer than WAIT can take: the socket may be half open.
+      this.epoch += 1;
+      this.connection.reconnect();
+    }
     // A WAIT on another connection does not cover these writes.
     if (epoch !== this.epoch || replicas === undefined || replicas === 'failed') return undefined;
     return replicas;
-  }
-
-  /** The WAIT behind it must cover this command, so the command is not sent a second time here. */
-  private async run(
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<unknown> {
-    if (!this.connection.ready) throw toCommandFailure(new Error("Stream isn't writeable"));
-    try {
-      return await this.connection.scripts.runNow(script, keys, args);
-    } catch (error) {
-      throw error instanceof UnknownScript ? error : toCommandFailure(error);
-    }
   }
 
   /** Checks whether this server knows WAIT and has enough replicas that keep up, and warns if not. */
@@ -216,24 +209,14 @@ export class Replicas {
     this.wait.forget();
     return new Promise((done) => this.gather({ send: () => Promise.resolve(), done: () => done() }));
   }
-
-  /** Reconnects after no answer for longer than WAIT can take: the socket may be half open. */
-  private rebuild(): void {
-    this.epoch += 1;
-    this.connection.reconnect();
-  }
 }
 
 /** @throws LockConfigurationError for a Cluster, whose client does not show which node a WAIT goes to */
 export function openReplicas(
-  source: {
-    readonly redis: RedisSource;
-    readonly commandTimeout: number;
-    readonly onWarning: (message: string) => void;
-  },
-  { min, timeout }: { readonly min: number; readonly timeout: number },
+  { redis, commandTimeout, onWarning }: RedisLockStoreOptions,
+  { min, timeout }: NonNullable<RedisLockStoreOptions['replicas']>,
 ): Replicas {
-  const opened = openConnection(source.redis, 'replication');
+  const opened = openConnection(redis, 'replication');
   if (opened.client.isCluster) {
     opened.client.disconnect();
     throw new LockConfigurationError(
@@ -241,12 +224,6 @@ export function openReplicas(
         'Remove the option, or use a primary with replicas (Sentinel).',
     );
   }
-  const { commandTimeout, onWarning } = source;
   const connection = new CommandConnection(opened, commandTimeout);
   return new Replicas(connection, { min, timeout, commandTimeout, onWarning });
-}
-
-/** The command was answered, but the connection broke or WAIT was not answered: replication is not confirmed. */
-function unconfirmed({ timeout, commandTimeout: slack }: ReplicasOptions): CommandFailure {
-  return commandTimeout(timeout + slack);
 }

@@ -1,7 +1,7 @@
-import { safetyMargin, type Instant, type Lease } from '../../core/port/lease.js';
+import { elapsedSince, type Instant, type Lease, safetyMargin } from '../../core/port/lease.js';
 import type { Grant } from '../../core/port/lock-store.js';
 import type { Wait, WaitLine } from '../../core/port/wait.js';
-import type { Ask } from './commands.js';
+import type { Ask, Renewal } from './commands.js';
 import { Row } from './row.js';
 
 /**
@@ -57,10 +57,10 @@ export class Request implements Ask, WaitLine<Grant> {
   askedAt: Instant | undefined;
   /**
    * When the last command was sent whose answer said that the request does not hold the lock, and the token that the lock had given last by then
-   * (rule 5). Written by each such answer, and by a message that its hold was ended by force.
+   * (rule 5). Written by each such answer, and by a message that its hold has expired or was ended by force.
    */
-  toldAt: Instant | undefined;
-  told = 0;
+  seenAt: Instant | undefined;
+  seenToken = 0;
   /** How many of its grants had expired before it could have its turn, and the token of the last of them. Written when such a grant comes. */
   missed = 0;
   lastMissed = 0;
@@ -98,8 +98,8 @@ export class Request implements Ask, WaitLine<Grant> {
   }
 
   /** Whether Redis has told that the grant with this token has ended, after `since`, the earliest that it can have been made (rule 5). */
-  isTold(token: number, since: Instant): boolean {
-    return token <= this.told && since.monotonic <= (this.toldAt?.monotonic ?? 0);
+  isStale(token: number, since: Instant): boolean {
+    return token <= this.seenToken && since.monotonic <= (this.seenAt?.monotonic ?? 0);
   }
 
   get key(): string {
@@ -133,8 +133,8 @@ export class Request implements Ask, WaitLine<Grant> {
   }
 }
 
-/** A lease as a command told it: `left` ms from its sending. */
-export interface Told {
+/** A lease as a command proved it (rule 4): `left` ms from its sending. */
+export interface Proof {
   readonly since: Instant;
   readonly left: number;
   /** It came by a message: it is the first lease, and its end is not known exactly. */
@@ -151,28 +151,32 @@ export interface TurnOwner {
 export class RedisHold {
   /** Who has its turn. Written when a turn begins. */
   turn: Turn | undefined;
-  /** When to renew it (monotonic); undefined: never, for its end is known and fixed. Written by its grant and each renewal. */
+  /**
+   * When to renew it (monotonic): a third of the lease after the sending of the command that proved it, but soon after a grant by message, whose
+   * first lease is short (rule 4); undefined: never, for its end is known and fixed. Written by its grant,
+   * each renewal, `Grant.fix`, and `Lock.ended` to ask about it.
+   */
   renewAt: number | undefined;
   /** Whether a heartbeat has confirmed it, and with the option `replicas`, so have these. Written by that heartbeat. */
   isConfirmed = false;
-  /** Whether heartbeats only ask for its lease and do not renew it; then nobody else has a turn. Written by `Lease.stopRenewing`. */
+  /** If set, heartbeats ask how long the lease lasts but don't renew it, and no neighbour gets a turn. `Lock.begin` sets it once `maxHold` has passed. */
   isStopped = false;
   /** If it is fixed, ms. Written by `Grant.fix`. */
   leaseTime: number | undefined;
-  readonly row: Row;
+  readonly row: Row<Request>;
 
   /** @param neighbours those that may have their turns after the head, in order; undefined: one that has ended */
   constructor(
     readonly head: Request,
     readonly token: number,
-    /** Its lease, as a command confirmed it last. Written by each renewal. */
-    public told: Told,
-    private readonly neighbours: readonly (Request | undefined)[],
-    /** Since when (monotonic) it is held. */
-    readonly grantedAt: number,
+    /** Its lease, as a command confirmed it last. Written by each renewal and `Grant.fix`. */
+    public proof: Proof,
+    neighbours: readonly (Request | undefined)[],
+    /** When (monotonic) the client learned of its grant. */
+    readonly learnedAt: number,
   ) {
     this.leaseTime = head.leaseTime;
-    this.row = new Row(token, neighbours, grantedAt);
+    this.row = new Row(token, neighbours, learnedAt);
   }
 
   /** Under which Redis has it. */
@@ -181,31 +185,36 @@ export class RedisHold {
   }
 
   /** After `row.ended()`: the neighbour that has its turn now, with its token; undefined: none, and the hold ends. */
-  next(now: number): { readonly request: Request; readonly token: number } | undefined {
-    const place = this.row.next(now);
-    const request = place && this.neighbours[place - 1];
-    return place && request ? { request, token: this.token + place } : undefined;
+  next(at: Instant, lease: number): { readonly request: Request; readonly token: number } | undefined {
+    if (this.isStopped || this.remaining(lease, at) <= 0) return undefined;
+    return this.row.next(at.monotonic);
   }
 
-  /** The ms of `left` for which the client may rely on it. */
-  validity(usual: number, left = this.told.left): number {
-    return left - safetyMargin(this.leaseTime ?? usual, left);
+  /** The ms for which the client may rely on it from `at` on. */
+  remaining(lease: number, at: Instant): number {
+    return this.validity(lease) - elapsedSince(this.proof.since, at);
+  }
+
+  /** The ms for which the client may rely on its proof. */
+  validity(lease: number): number {
+    const { left } = this.proof;
+    return left - safetyMargin(this.leaseTime ?? lease, left);
   }
 
   /**
    * When a heartbeat must name it (monotonic); undefined: never.
    *
-   * @param newsAt when something changed in Redis
+   * @param newsAt when something may have changed in Redis
    */
   dueAt(newsAt: number): number | undefined {
-    const { renewAt, told, row } = this;
+    const { renewAt, proof, row } = this;
     if (renewAt === undefined) return undefined;
-    const due = told.since.monotonic < newsAt ? Math.min(renewAt, newsAt) : renewAt;
-    return row.tellAt === undefined ? due : Math.min(due, row.tellAt);
+    const due = proof.since.monotonic < newsAt ? Math.min(renewAt, newsAt) : renewAt;
+    return row.announceAt === undefined ? due : Math.min(due, row.announceAt);
   }
 
   /** What heartbeats say of it: its id, and who has its turn if Redis does not know that. */
-  words(): { readonly id: string; readonly lease: number | ''; readonly present: string } {
+  words(): { readonly id: string; readonly lease: Renewal; readonly present: string } {
     return { id: this.id, lease: this.isStopped ? 0 : '', present: this.row.words };
   }
 }

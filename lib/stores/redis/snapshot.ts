@@ -1,6 +1,6 @@
 import { LockHolderChangedError } from '../../core/errors/errors.js';
 import type { KeptLock, LockHolder, LockSnapshot, LockWaiter } from '../../core/port/lock-store.js';
-import { ROW_LENGTH, TOLD_WITHIN } from './row.js';
+import { ROW_LENGTH, ANNOUNCED_WITHIN } from './row.js';
 import { shareOf } from './terms.js';
 
 /** What scripts/inspect.lua replies. */
@@ -92,10 +92,10 @@ export function namesOfHolds(
  * For how many ms more Redis may not know whether the hold that it shows is the one with `token`, or that of a neighbour in its row (rule 9);
  * 0: it knows. A process that is blocked for longer tells it later.
  */
-export function untoldFor(raw: RawInspection, token: number): number {
+export function unannouncedFor(raw: RawInspection, token: number): number {
   const [hold] = present(raw);
   if (hold?.token === undefined || token < hold.token || token >= hold.token + ROW_LENGTH) return 0;
-  return Math.max(0, TOLD_WITHIN - (hold.heldFor ?? 0));
+  return Math.max(0, ANNOUNCED_WITHIN - (hold.heldFor ?? 0));
 }
 
 function holds(raw: RawInspection): { holders: LockHolder[]; kept: KeptLock | undefined } {

@@ -1,5 +1,5 @@
 import { now, type Instant } from '../../core/port/lease.js';
-import type { CommandLink } from '../redis-client/commands/link.js';
+import type { CommandConnection } from '../redis-client/commands/command-connection.js';
 import type { Overdue, Script } from '../redis-client/commands/script.js';
 import { UnknownScript } from '../redis-client/commands/script-sender.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
@@ -48,7 +48,7 @@ export class Together {
   /** The locks of the calls. */
   private readonly hashes = new Set<string>();
 
-  constructor(private readonly connection: Pick<CommandLink, 'scripts' | 'isCluster'>) {}
+  constructor(private readonly connection: CommandConnection) {}
 
   /** Sends a call with others if it can. Not on a Cluster, where each lock may be on another node. */
   join(script: Script, keys: readonly string[], say: Say, overdue: Overdue): Promise<Answered> {

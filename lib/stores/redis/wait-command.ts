@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../../core/errors/errors.js';
 import { withPage } from '../../core/errors/pages.js';
-import type { CommandLink } from '../redis-client/commands/link.js';
+import type { CommandConnection } from '../redis-client/commands/command-connection.js';
 
 export interface WaitOptions {
   /** How many replicas must have a write before the store relies on it. */
@@ -19,7 +19,7 @@ export class WaitCommand {
   private warnedOfShortage = false;
 
   constructor(
-    private readonly connection: CommandLink,
+    private readonly connection: CommandConnection,
     private readonly options: WaitOptions,
   ) {}
 

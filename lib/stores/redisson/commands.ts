@@ -1,20 +1,18 @@
 import { now } from '../../core/port/lease.js';
-import type { CommandLink } from '../redis-client/commands/link.js';
+import type { CommandConnection } from '../redis-client/commands/command-connection.js';
 import { untilGivenBack, type Retry } from '../redis-client/commands/retry.js';
 import { untilAnswered, type Sent } from '../redis-client/commands/script-calls.js';
-import { script, type Overdue, type Script } from '../redis-client/commands/script.js';
+import { script, type Overdue, type Script, type Words } from '../redis-client/commands/script.js';
 import type { LineKeys } from './keys.js';
 import { Leavers, type Leaver, type LeaveReply } from './leavers.js';
 import * as texts from './scripts/scripts.generated.js';
 
-const [acquire, forceRelease, inspect, leave, release, renew] = [
-  script(...texts.acquire),
-  script(...texts.forceRelease),
-  script(...texts.inspect),
-  script(...texts.leave),
-  script(...texts.release),
-  script(...texts.renew),
-];
+const acquire = script(...texts.acquire);
+const forceRelease = script(...texts.forceRelease);
+const inspect = script(...texts.inspect);
+const leave = script(...texts.leave);
+const release = script(...texts.release);
+const renew = script(...texts.renew);
 
 /**
  * The commands that wake a waiter. Redisson listens to sharded channels on a Redis Cluster that has them, else to classic ones. On Redis Cluster
@@ -37,10 +35,7 @@ export interface WireRequest {
 export type AcquireReply = ReturnType<typeof readAcquire>;
 export type Granted = Extract<AcquireReply, { readonly status: 'granted' }>;
 export type Queued = Extract<AcquireReply, { readonly status: 'queued' }>;
-export type ReleaseReply = ReturnType<typeof readWoken>;
 export type InspectReply = ReturnType<typeof readInspect>;
-
-type Words = readonly (string | number)[];
 
 /** Status, time of Redis in ms, and what the header of the script says. */
 type Answer = readonly [status: string, time: number, ...details: Words];
@@ -53,7 +48,7 @@ export class RedissonCommands {
   private readonly givingBack = new Set<Promise<unknown>>();
 
   constructor(
-    private readonly client: { readonly connection: CommandLink; readonly retry: Retry },
+    private readonly client: { readonly connection: CommandConnection; readonly retry: Retry },
     private readonly options: { readonly commandTimeout: number },
     private readonly publish: Publish,
   ) {}
@@ -65,7 +60,7 @@ export class RedissonCommands {
     isPlaced = false,
   ): Promise<AcquireReply> {
     const how = [wait, leaseTime, tries ? 'try' : 'wait', maxQueue === Infinity ? -1 : maxQueue];
-    const send = (overdue: Overdue): Promise<unknown> =>
+    const send = (overdue: Overdue): Promise<Answer> =>
       this.run(acquire, line, [id, ...how], isPlaced ? undefined : overdue);
     return this.repeat(0, send, readAcquire);
   }
@@ -76,7 +71,7 @@ export class RedissonCommands {
    * @param keptUntil until when nobody gets the lock (Redis ms); 0: it is not kept
    */
   release(line: LineKeys, { id, leaseTime }: Pick<WireRequest, 'id' | 'leaseTime'>, keptUntil = 0) {
-    const send = (): Promise<unknown> => this.run(release, line, [id, keptUntil]);
+    const send = (): Promise<Answer> => this.run(release, line, [id, keptUntil]);
     return this.givesBack(this.repeat(leaseTime, send, readWoken, untilGivenBack));
   }
 
@@ -103,13 +98,13 @@ export class RedissonCommands {
     overdue?: Overdue,
   ) {
     const sentAt = now();
-    const [status] = (await this.run(renew, line, [id, leaseTime, how], overdue)) as Answer;
+    const [status] = await this.run(renew, line, [id, leaseTime, how], overdue);
     return { renewed: status === 'RENEWED', sentAt };
   }
 
   /** @param holder names the grant, so that a repeated command cannot end the next one; undefined: the lock is free */
   forceRelease(line: LineKeys, holder = '') {
-    return this.repeat(0, (overdue) => this.run(forceRelease, line, [holder], overdue), readWoken);
+    return this.repeat(0, (overdue) => this.run(forceRelease, line, [holder], overdue), readForced);
   }
 
   /** @param most how many waiters to name */
@@ -130,33 +125,30 @@ export class RedissonCommands {
   /** Repeats a command until it is answered, for as long as one may take, or for `limit` ms if that is longer. */
   private repeat<T>(
     limit: number,
-    send: (overdue: Overdue) => Promise<unknown>,
+    send: (overdue: Overdue) => Promise<Answer>,
     read: (answer: Answer, sent: Sent) => T,
     rule?: typeof untilGivenBack,
   ): Promise<T> {
     const until = performance.now() + Math.max(limit, this.options.commandTimeout);
-    const heard = (answer: unknown, sent: Sent): T => read(answer as Answer, sent);
-    return untilAnswered(this.client.retry, send, until, heard, rule);
+    return untilAnswered(this.client.retry, send, until, read, rule);
   }
 
-  private run(script: Script, line: LineKeys, words: Words, overdue?: Overdue): Promise<unknown> {
-    return this.client.connection.scripts.run(script, line.keys, this.values(line, words), overdue);
-  }
-
-  /** Deadlines in the queue use the clocks of the clients, as in Redisson, so all hosts must agree on the time. */
-  private values({ channel }: LineKeys, [id = '', ...more]: Words): Words {
-    return [id, Date.now(), channel, this.publish, ...more];
+  private run(script: Script, line: LineKeys, [id = '', ...more]: Words, overdue?: Overdue): Promise<Answer> {
+    // Deadlines in the queue use the clocks of the clients, as in Redisson, so all hosts must agree on the time.
+    const words = [id, Date.now(), line.channel, this.publish, ...more];
+    return this.client.connection.scripts.run(script, line.keys, words, overdue) as Promise<Answer>;
   }
 }
 
-function readAcquire([status, time, first, second, holder, left, head]: Answer, { sentAt, copies }: Sent) {
-  /** Another copy of the command may still run. */
-  const repeated = copies > 1;
+function readAcquire(
+  [status, time, first, second, holder, left, head]: Answer,
+  { sentAt, unanswered }: Sent,
+) {
   switch (status) {
     case 'HELD':
       return {
         status: 'granted',
-        repeated,
+        unanswered,
         /** From here on counts what is left of the lease, ms. */
         sentAt,
         left: Number(first),
@@ -166,13 +158,13 @@ function readAcquire([status, time, first, second, holder, left, head]: Answer, 
       } as const;
     case 'BUSY':
       /** The holder, or the head of the queue if it is its turn, and the ms left of the holder's lease. */
-      return { status: 'busy', repeated, blocker: String(first), left: milliseconds(second) } as const;
+      return { status: 'busy', unanswered, blocker: String(first), left: milliseconds(second) } as const;
     case 'FULL':
-      return { status: 'full', repeated } as const;
+      return { status: 'full', unanswered } as const;
     default:
       return {
         status: 'queued',
-        repeated,
+        unanswered,
         sentAt,
         ahead: Number(first),
         /** It was not in the queue before this command. */
@@ -189,6 +181,12 @@ function readAcquire([status, time, first, second, holder, left, head]: Answer, 
 /** `woken`: the head of the queue, which was told that it may ask; undefined: none was. */
 function readWoken([status, , woken]: Answer) {
   return { status, woken: named(woken) };
+}
+
+/** `ended`: the command has ended the grant. A copy that finds it ended may be the second. */
+function readForced(answer: Answer, { unanswered }: Sent) {
+  const { status, woken } = readWoken(answer);
+  return { ended: status === 'FORCED' || unanswered, woken };
 }
 
 function readLeave([, , woken, holder, left, ...places]: Answer): LeaveReply[] {

@@ -34,10 +34,6 @@ export class Line implements TimedTask {
     this.longest = Math.min(lease / 3, LONGEST_LOOK);
   }
 
-  add(request: RedissonRequest): void {
-    this.requests.set(request.id, request);
-  }
-
   /** @returns whether any is left */
   remove({ id }: RedissonRequest): boolean {
     this.requests.delete(id);

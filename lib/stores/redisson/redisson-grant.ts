@@ -3,7 +3,7 @@ import type { Grant } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import type { TimedTask, TimerEntry } from '../../core/runtime/timers.js';
 import { toCommandFailure } from '../redis-client/server/server-failure.js';
-import { within } from '../redis-client/server/time-limit.js';
+import { atMost, within } from '../redis-client/server/time-limit.js';
 import type { Client } from './client.js';
 import type { WireRequest } from './commands.js';
 import type { LineKeys } from './keys.js';
@@ -30,8 +30,6 @@ export class RedissonGrant implements Grant, TimedTask {
   private renewing = false;
   private nextRenewal: number;
   private released: Promise<void> | undefined;
-  /** The holder need not wait for its release any longer. */
-  private acknowledge: (() => void) | undefined;
 
   constructor(
     private readonly request: WireRequest & { readonly call: Wait },
@@ -57,7 +55,6 @@ export class RedissonGrant implements Grant, TimedTask {
   }
 
   onDue(): void {
-    if (this.acknowledge) return this.acknowledge();
     // A lease that has run out is lost by this look at its state, before Redis gives the lock to another.
     if (this.lease.state === 'lost') return;
     if (this.renewed && !this.renewing && this.nextRenewal <= performance.now()) void this.renew();
@@ -71,7 +68,7 @@ export class RedissonGrant implements Grant, TimedTask {
   }
 
   release(keep = 0): Promise<void> {
-    return (this.released ??= new Promise((resolve) => this.end(keep, resolve)));
+    return (this.released ??= this.end(keep));
   }
 
   async fix(leaseTime: number): Promise<void> {
@@ -113,23 +110,17 @@ export class RedissonGrant implements Grant, TimedTask {
   }
 
   /** A lost grant is released, too: by the Redis clock it may not have expired yet. But it is not kept. */
-  private end(keep: number, acknowledge: () => void): void {
+  private async end(keep: number): Promise<void> {
     const { request, lock } = this;
     const { commands, timers, options, wake } = this.client;
     const keptUntil = this.lease.end() && keep > 0 ? this.grantedAt + keep : 0;
-    this.acknowledge = acknowledge;
-    timers.schedule(this, performance.now() + options.commandTimeout);
+    timers.cancel(this);
     lock.ended(request.id);
-    void commands
-      .release(lock.keys, request, keptUntil)
-      // If it fails, the lock becomes free when the lease ends.
-      .then(
-        ({ woken }) => wake(woken),
-        () => lock.lookWithin(0),
-      )
-      .then(() => {
-        timers.cancel(this);
-        acknowledge();
-      });
+    const released = commands.release(lock.keys, request, keptUntil).then(
+      ({ woken }) => wake(woken),
+      // The lock becomes free when the lease ends.
+      () => lock.lookWithin(0),
+    );
+    await atMost(released, options.commandTimeout);
   }
 }

@@ -17,7 +17,6 @@ import type { Peers } from '../../core/port/peers.js';
 import type { Wait } from '../../core/port/wait.js';
 import { openConnection, type RedisSource } from '../redis-client/connection/redis-source.js';
 import { StoreClient } from '../redis-client/store-client.js';
-import { atMost } from '../redis-client/server/time-limit.js';
 import type { Client, RedissonOptions } from './client.js';
 import { RedissonCommands } from './commands.js';
 import { lineKeys, type LineKeys } from './keys.js';
@@ -52,8 +51,6 @@ export class RedissonLockStore implements LockStore {
   private readonly context: Client;
   /** The uuid by which Redisson knows this client. */
   private readonly uuid = randomUUID();
-  private readonly onCluster: boolean;
-  private closed: Promise<void> | undefined;
   readonly peers: Peers;
   private threads = 0;
 
@@ -68,7 +65,6 @@ export class RedissonLockStore implements LockStore {
           'unchanged, so Java would not find these locks: use a client without keyPrefix, and put the prefix into the names.',
       );
     }
-    this.onCluster = commands.client.isCluster;
     const client = new StoreClient({
       commands,
       subscriptions: subscriptions.client,
@@ -82,7 +78,7 @@ export class RedissonLockStore implements LockStore {
     this.client = client;
     this.peers = client.peers;
     connection.onConnected = subscriber.onUp = () => this.lookAtAll();
-    const publish = this.onCluster ? 'PUBLISH SPUBLISH' : 'PUBLISH';
+    const publish = connection.isCluster ? 'PUBLISH SPUBLISH' : 'PUBLISH';
     this.context = {
       options,
       commands: new RedissonCommands(client, options, publish),
@@ -107,7 +103,7 @@ export class RedissonLockStore implements LockStore {
   /** @throws LockKeyError for a name that Redisson cannot serve; otherwise see the port */
   async acquire(wait: Wait): Promise<Grant> {
     const { key } = wait;
-    if (this.closed) throw new LockShuttingDownError(key);
+    if (this.client.closing) throw new LockShuttingDownError(key);
     this.client.connect();
     if (wait.aborted) throw abortError(key, wait.reason);
     // For Redisson every request is its own thread: it holds once, and a repeated command is recognized by the same id.
@@ -139,11 +135,11 @@ export class RedissonLockStore implements LockStore {
     const { holder } = await this.client.answer(() => commands.inspect(keys, 0));
     if (named.holder !== undefined && named.holder !== holder && named.holder !== keeper(holder))
       throw new LockHolderChangedError(key, named.holder, undefined);
-    const { woken } = await this.client.answer(() => commands.forceRelease(keys, holder));
+    const { ended, woken } = await this.client.force(() => commands.forceRelease(keys, holder));
     // The wire format has no message to a holder: the holder of another client learns of the loss by its next renewal.
     if (holder !== undefined) this.locks.get(key)?.forced(holder);
     wake(woken);
-    return holder !== undefined;
+    return holder !== undefined && ended;
   }
 
   awaySince(moment: number): number {
@@ -155,13 +151,7 @@ export class RedissonLockStore implements LockStore {
   }
 
   close(): Promise<void> {
-    return (this.closed ??= this.giveBack().then(() => this.client.close(this.locks)));
-  }
-
-  private async giveBack(): Promise<void> {
-    const { commands, options } = this.context;
-    for (const lock of [...this.locks.values()]) void lock.close();
-    await atMost(commands.givenBack(), options.commandTimeout);
+    return this.client.close(this.locks, () => this.context.commands.givenBack());
   }
 
   private lock(key: string): RedissonLock {
@@ -175,7 +165,7 @@ export class RedissonLockStore implements LockStore {
   }
 
   private keysOf(key: string): LineKeys {
-    return lineKeys(key, this.onCluster);
+    return lineKeys(key, this.client.connection.isCluster);
   }
 
   /** `redisson_lock__channel:{<name>}:<uuid>:<thread>`; the content of the message is always the same. */

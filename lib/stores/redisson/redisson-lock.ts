@@ -4,7 +4,9 @@ import {
   LockShuttingDownError,
   LockTimeoutError,
 } from '../../core/errors/errors.js';
-import { Lease, safetyMargin } from '../../core/port/lease.js';
+import { emit } from '../../core/diagnostics/diagnostics.js';
+import { quote } from '../../core/errors/text.js';
+import { BY_FORCE, Lease, safetyMargin } from '../../core/port/lease.js';
 import type { Grant } from '../../core/port/lock-store.js';
 import type { Wait } from '../../core/port/wait.js';
 import { leaseTooShort, MOST_MISSED } from '../redis-client/refusals.js';
@@ -15,7 +17,6 @@ import type { Granted, Queued } from './commands.js';
 import type { LineKeys } from './keys.js';
 import type { LeaveReply } from './leavers.js';
 import { Line } from './line.js';
-import { warnOfLostPlace } from './lost-place.js';
 import { RedissonGrant } from './redisson-grant.js';
 import { RedissonRequest, type News, type State } from './request.js';
 import { toBlocker } from './snapshot.js';
@@ -42,7 +43,7 @@ export class RedissonLock {
 
   acquire(id: string, call: Wait): Promise<Grant> {
     const request = new RedissonRequest(id, call, this.keys, this.client);
-    this.line.add(request);
+    this.line.requests.set(id, request);
     const end = (status: 'overdue' | 'aborted'): void => this.hear(request, { status });
     call.enter({ overdue: () => end('overdue'), aborted: () => end('aborted') }, this.client.timers);
     this.ask(request);
@@ -50,8 +51,8 @@ export class RedissonLock {
   }
 
   /** This client's request of that id, waiting or holding. */
-  find(id: unknown): RedissonRequest | undefined {
-    return this.line.requests.get(id as string);
+  find(id: string): RedissonRequest | undefined {
+    return this.line.requests.get(id);
   }
 
   /** It may be the turn of that request. */
@@ -68,17 +69,16 @@ export class RedissonLock {
   /** This client took a grant by force. The reply with that grant may still be under way. */
   forced(id: string): void {
     const request = this.find(id);
-    if (request?.state.is === 'holding') request.state.grant.lease.lose('it was released by force');
+    if (request?.state.is === 'holding') request.state.grant.lease.lose(BY_FORCE);
     else if (request) request.forced = true;
   }
 
-  /** Rejects those who wait, gives back what is held, and resolves when the server knows. */
-  close(): Promise<void> {
+  /** Rejects those who wait, and gives back what is held. */
+  close(): void {
     for (const request of [...this.line.requests.values()]) {
       if (request.state.is === 'holding') void request.state.grant.release();
       else this.hear(request, { status: 'closing' });
     }
-    return this.client.commands.givenBack();
   }
 
   /** A section has ended. */
@@ -99,7 +99,7 @@ export class RedissonLock {
     if (request.asks) return;
     request.asks = true;
     this.client.commands.acquire(this.keys, request, request.state.is === 'waiting').then(
-      (reply) => this.answered(request, reply, reply.repeated),
+      (reply) => this.answered(request, reply, reply.unanswered),
       (error: unknown) => {
         const failure = toCommandFailure(error);
         this.answered(request, { status: 'failed', failure }, failure.effect === 'unknown');
@@ -181,7 +181,7 @@ export class RedissonLock {
       void this.client.wakeUps.add(request.channel).then(listens);
     } else if (reply.entered) {
       // It stands at the end now: its deadline had passed, so it counted as dead, or Redis lost the queue.
-      warnOfLostPlace(this.key, request, this.client.options.onWarning);
+      this.warnOfLostPlace(request);
       this.line.moveToEnd(request, reply.sentAt.monotonic);
     }
     // This finds a grant whose reply was lost, and a turn whose message was lost.
@@ -194,6 +194,17 @@ export class RedissonLock {
       // A callback must not throw into the queue: its request is rejected and leaves.
       this.withdraw(request, error);
     }
+  }
+
+  private warnOfLostPlace({ call, who }: RedissonRequest): void {
+    const { key } = this;
+    emit({ type: 'passed-over', key });
+    this.client.options.onWarning(
+      `A request for the lock ${quote(key)} (${who}) lost its place after ${Math.round(call.waited)} ms and is at the end of the queue now. ` +
+        'Either its deadline in Redis had passed, which is how Redisson recognizes a dead waiter, or Redis lost the queue. A deadline passes ' +
+        'if a clock is wrong (NTP), if this process stood still for its whole wait time, or behind waiters in Java. ' +
+        'The deadlines are explained in nestjs-fair-lock/docs/redisson.md#deadlines-why-the-order-can-change.',
+    );
   }
 
   private refuse(request: RedissonRequest, error: unknown): void {

@@ -60,12 +60,12 @@ export class RedissonRequest implements WireRequest {
     keys: LineKeys,
     { where, options }: Pick<Client, 'where' | 'options'>,
   ) {
-    const { waitTime, leaseTime, label } = call;
+    const { waitTime, leaseTime, label, since, deadline } = call;
     this.channel = `${keys.channel}:${id}`;
-    this.since = call.since;
+    this.since = since;
     this.who = clientName(where, label.slice(0, LONGEST_LABEL));
     this.tries = waitTime === 0;
-    this.wait = this.tries || waitTime === Infinity ? options.fairLockWaitTimeout : whole(waitTime);
+    this.wait = this.tries || waitTime === Infinity ? options.fairLockWaitTimeout : whole(deadline - since);
     this.leaseTime = whole(leaseTime ?? options.lockWatchdogTimeout);
   }
 

@@ -27,7 +27,7 @@ export const REQUIRED: RequiredCommands = {
     'ZREM KEY waiter',
   ],
   messages: [`PUBLISH redisson_lock__channel:${CHECK}:check 0`],
-  page: 'docs/redisson.md#on-the-wire',
+  page: 'docs/redisson.md#rights-and-redis-cluster',
   wrongClock:
     'Waiters have deadlines by the clocks of the hosts, in Java too: a host whose clock is ahead drops live waiters.',
 };

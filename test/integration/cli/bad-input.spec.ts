@@ -46,18 +46,24 @@ test('without a command it shows the help, and --version the version', async () 
   expect((await runCli(redisUrl(), '--version')).out).toMatch(/^\d+\.\d+\.\d+/);
 });
 
-test.each([['ls'], ['ls', '--json'], ['doctor', '--json']])(
-  '%s %s says that Redis cannot be reached, and why, with the status 4',
-  async (...command) => {
-    const away = `redis://user:${PASSWORD}@127.0.0.1:${await freePort()}`;
-    const { status, out, err } = await runCli(away, ...command);
-    expect(status).toBe(4);
-    expect(err).toMatch(/^nestjs-fair-lock: Redis did not respond within 1000 ms \(connect ECONNREFUSED 127/);
-    if (command.length > 1) expect(err).toContain((JSON.parse(out) as { error: string }).error);
-    else expect(out).toBe('');
-    expect(err).not.toContain(PASSWORD);
-  },
-);
+test.each([
+  ['ls'],
+  ['ls', '--json'],
+  ['inspect', 'a'],
+  ['watch', '--count', '1'],
+  ['doctor'],
+  ['doctor', '--json'],
+])('%s %s says that Redis cannot be reached, and why, with the status 4', async (...command) => {
+  const away = `redis://user:${PASSWORD}@127.0.0.1:${await freePort()}`;
+  const { status, out, err } = await runCli(away, ...command);
+  expect(status).toBe(4);
+  expect(err).toMatch(
+    /^nestjs-fair-lock: Redis did not respond within 1000 ms \(connect ECONNREFUSED 127[\d.:]+\)\. Nothing listens there\. Check --redis/,
+  );
+  if (command.includes('--json')) expect(err).toContain((JSON.parse(out) as { error: string }).error);
+  else expect(out).toBe('');
+  expect(err).not.toContain(PASSWORD);
+});
 
 describe('of a server that limits its users', () => {
   let server: RedisServer;

@@ -10,7 +10,7 @@ import { redisUrl } from '../../support/redis.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { deferred } from '../../support/waiting.js';
 
-const RUN = fileURLToPath(new URL('run.mjs', import.meta.url));
+const RUN = fileURLToPath(new URL('../../support/run.mjs', import.meta.url));
 
 export interface Answer {
   readonly status: number | null;
@@ -20,7 +20,9 @@ export interface Answer {
 
 /** Starts the command line as a process of its own; its output is read by the test, unless it goes to a file. */
 export function spawnCli(args: readonly string[], stdout: 'pipe' | number = 'pipe') {
-  return spawn(process.execPath, [RUN, ...args], { stdio: ['ignore', stdout, 'pipe'] });
+  return spawn(process.execPath, [RUN, 'lib/cli/main.ts', ...args], {
+    stdio: ['ignore', stdout, 'pipe'],
+  });
 }
 
 /** Runs a command in this process, which takes less than a tenth of the time of one of its own. */
@@ -54,7 +56,7 @@ export class Peers {
 
   /**
    * A client that does as the steps say, once it does: `a` holds a, `?a` waits for a, `a>b` holds a and waits for b inside. `a=2/5` is
-   * for 2 of 5 permits, and `a=read` reads. In a black hole of its proxy it is as a process that is stopped.
+   * for 2 of 5 permits, and `a=read` reads; `a!` has held a, which is kept for an hour. In a black hole of its proxy it is as a process that is stopped.
    */
   async start(...steps: string[]): Promise<TcpProxy> {
     const proxy = await TcpProxy.start(redisUrl());
@@ -79,6 +81,10 @@ export class Peers {
     const waiting = { label: 'Peer.wait', onQueued: ready };
     const hang = () => this.ended.promise;
     if (step.startsWith('?')) return service.withLock([keyOf(step.slice(1))], hang, waiting);
+    if (step.endsWith('!')) {
+      const kept = { label: 'Peer.hold', holdAtLeast: 3_600_000 };
+      return service.withLock(step.slice(0, -1), () => undefined, kept).then(ready);
+    }
     const [held = '', wanted] = step.split('>');
     const section = async () => {
       if (wanted !== undefined) await service.withLock(wanted, hang, waiting);

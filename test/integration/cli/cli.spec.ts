@@ -45,26 +45,18 @@ describe('ls', () => {
     expect(out).toMatch(/^0 held, 0 waiting, 0 processes$/m);
   });
 
-  test('answers as JSON', async () => {
-    await peer('order:1');
-    const { locks, processes } = JSON.parse((await cli('ls', '--json')).out) as LockOverview;
-    expect(locks).toEqual([expect.objectContaining({ key: 'order:1', waiters: [], orphan: false })]);
-    expect(processes).toHaveLength(1);
-  });
-
-  test('names a process that is stopped', async () => {
-    const stopped = await peer('order:1');
-    await peer('?order:1');
-    const heal = stopped.blackHole();
-    const { status, out } = await cli('ls', '--timeout', '500');
+  test('says what a stopped process may do that Redis has no lock of any more', async () => {
+    const heal = (await peer()).blackHole();
+    // One after the other: each would count the other as a process.
+    const shown = await cli('ls', '--timeout', '500');
+    const asJson = await cli('ls', '--timeout', '500', '--json');
+    const doctor = await cli('doctor', '--timeout', '500');
     heal();
-    expect(status).toBe(0);
-    expect(out).toMatch(new RegExp(`^silent: ${PROCESS} did not respond`, 'm'));
-  });
-
-  test('finds the lock of a dead process when asked for orphans', async () => {
-    await crash(await peer('lost{1}'));
-    expect((await cli('ls', '--orphans')).out).toMatch(/^lost\{1\} .*Peer\.hold.*\(its process is gone\)/m);
+    const silent =
+      'silent: 1 process did not respond; Redis has no lock by which to name it. It may have lost a lock, and may write when it wakes.\n';
+    expect(shown.out).toBe(`0 held, 0 waiting, 0 processes\n${silent}`);
+    expect(doctor.out).toBe(`Redis is reachable; 0 processes responded.\n- ${silent}`);
+    expect(JSON.parse(asJson.out)).toMatchObject({ silent: [{}], problems: [] });
   });
 
   test('keeps a key on its line and within its column', async () => {
@@ -103,11 +95,35 @@ describe('inspect', () => {
     await peer('order:1');
     const waiter = await peer('?order:1');
     const isSkipped = async () =>
-      /^1 .*no sign of life, skipped$/m.test((await cli('inspect', 'order:1')).out);
+      /^1 .*no sign of life, skipped$/m.test((await cli('inspect', 'order:1', '--timeout', '500')).out);
     expect(await isSkipped()).toBe(false);
     const heal = waiter.blackHole();
     await eventually(isSkipped, SOON, 'the remark');
     heal();
+  });
+
+  test('says of a holder whose process is gone when its lease expires, since nobody renews it', async () => {
+    await crash(await peer('order:1'));
+    const { out } = await cli('inspect', 'order:1');
+    expect(out).toContain(`holder   ${PROCESS}/Peer.hold (its process is gone)\n`);
+    expect(out).toMatch(/; its lease expires in [\d.]+ m?s$/m);
+  });
+
+  test('marks holders and waiters whose processes do not respond, as ls does', async () => {
+    const holder = await peer('order:1', 'pool=1/3');
+    const waiter = await peer('?order:1');
+    const heals = [holder, waiter].map((stopped) => stopped.blackHole());
+    const [alone, shared, asJson] = await Promise.all([
+      cli('inspect', 'order:1', '--timeout', '500'),
+      cli('inspect', 'pool', '--timeout', '500'),
+      cli('inspect', 'order:1', '--timeout', '500', '--json'),
+    ]);
+    for (const heal of heals) heal();
+    expect(alone.out).toContain(`holder   ${PROCESS}/Peer.hold (does not respond)\n`);
+    expect(alone.out).toMatch(/^1 .*Peer\.wait .* (?:does not respond|no sign of life, skipped)$/m);
+    expect(shared.out).toMatch(/Peer\.hold .* does not respond$/m);
+    const { holder: shown, silent } = JSON.parse(asJson.out) as LockSnapshot & LockOverview;
+    expect(silent.map(({ clientId }) => clientId)).toContain(shown!.client);
   });
 
   test('says of an unknown key that it is free, with the status 3', async () => {

@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { redisUrl, uniquePrefix } from '../../support/redis.js';
+import { run } from '../../../lib/cli/run.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
 import { spawnCli } from './cli-process.js';
 
 test('output that cannot be written is said on stderr, with the status 5', async () => {
@@ -25,4 +27,21 @@ test('a reader of its errors that has gone does not change the status', async ()
   child.stderr!.destroy();
   await once(child, 'exit');
   expect(child.exitCode).toBe(2);
+});
+
+test.each([
+  ['someone who waits at a terminal is told', true],
+  ['a program is not told', false],
+])('%s that a long search through Redis is under way', async (_, isTTY) => {
+  const proxy = await TcpProxy.start(redisUrl());
+  proxy.disturb({ delay: 300 }, { direction: 'toClient' });
+  let err = '';
+  const args = ['ls', '--redis', proxy.url, '--prefix', uniquePrefix(), '--timeout', '1'];
+  await run(args, {
+    stdout: { write: () => true },
+    stderr: { write: (more) => (err += more), isTTY },
+    signal: new AbortController().signal,
+  });
+  await proxy.close();
+  expect(err.includes('Searching all keys of Redis for locks')).toBe(isTTY);
 });

@@ -23,7 +23,7 @@ describe('while processes are killed and stopped', () => {
 
   beforeAll(async () => {
     const shared = ['pool=1/3', 'doc=read'];
-    await peers.start('own-up', 'order', ...shared);
+    await peers.start('own-up', 'order', 'kept!', ...shared);
     const dead = await peers.start('own-dead', 'lone', ...shared, '?order');
     const still = await peers.start('own-still', 'still', ...shared, '?order');
     await peers.start('own-waits', '?order', '?pool=1/3', '?doc', '?lone', '?still');
@@ -161,5 +161,56 @@ describe('while processes are killed and stopped', () => {
     const gone = out.match(/^- The lock "[\w-]+" is held by \S+Peer\.hold, whose process is gone/gm) ?? [];
     expect(gone.map((line) => /"(.+)"/.exec(line)![1]).sort()).toEqual(['doc', 'lone', 'own-dead', 'pool']);
     expect(out).toMatch(new RegExp(`^- silent: ${hostname()}/${process.pid} did not respond`, 'm'));
+  });
+
+  /** The only hold of a lock whose field begins so, with the end of its lease. */
+  async function hold(key: string, field: string): Promise<{ id: string; end: number; token: string }> {
+    const hash = await redis.hgetall(`${prefix}:{${key}}`);
+    const [name, value] = Object.entries(hash).find(([each]) => each.startsWith(field))!;
+    const [end, token = ''] = value.split(' ');
+    return { id: name.slice('h:'.length), end: Number(end), token };
+  }
+
+  test('a lock that holdAtLeast keeps has no holder, and is kept for as long as Redis keeps it', async () => {
+    const time = async (): Promise<number> => Number((await redis.time())[0]) * 1_000;
+    const { end } = await hold('kept', 'h:-');
+    const before = await time();
+    const { locks } = await overview('ls');
+    const listed = locks.find(({ key }) => key === 'kept')!;
+    const inspected = JSON.parse((await cli('inspect', 'kept', '--json')).out) as LockSnapshot;
+    const after = await time();
+    expect(listed).toMatchObject({ holders: [], waiters: [], queueLength: 0, orphan: false });
+    expect(listed).not.toHaveProperty('holder');
+    expect(inspected).toMatchObject({
+      holders: [],
+      kept: { who: expect.stringContaining('Peer.hold') as string },
+    });
+    for (const left of [listed.keptFor, inspected.kept?.left]) {
+      // A second of the clock of Redis more at either end.
+      expect(left).toBeGreaterThanOrEqual(end - after - 1_000);
+      expect(left).toBeLessThanOrEqual(end - before);
+    }
+  });
+
+  describe('force-release', () => {
+    const holdersOf = async (key: string) => (await picture(key)).holders.map(({ client }) => client);
+    const served = (key: string, expected: (string | undefined)[]): Promise<void> =>
+      eventually(
+        async () => JSON.stringify(await holdersOf(key)) === JSON.stringify(expected),
+        SOON,
+        'the next of the queue',
+      );
+
+    test('with the token of a holder that is gone serves the next', async () => {
+      const { token } = await hold('lone', 'h:');
+      expect(await cli('force-release', 'lone', '--token', token)).toMatchObject({ status: 0, err: '' });
+      await served('lone', [clients['waits']]);
+    });
+
+    test('with the token of a lock that is kept frees it', async () => {
+      const { token } = await hold('kept', 'h:-');
+      expect(await cli('force-release', 'kept', '--token', token)).toMatchObject({ status: 0, err: '' });
+      expect((await cli('inspect', 'kept')).out).toContain('is free');
+    });
   });
 });

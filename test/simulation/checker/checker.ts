@@ -1,5 +1,6 @@
 import { wholeNumber } from '../../../lib/core/options/option-domains.js';
 import type { Grant } from '../../../lib/core/port/lock-store.js';
+import { readMessage } from '../../../lib/stores/redis/reply.js';
 import type { Ran } from '../mini-redis/mini-redis.js';
 import { RedisError } from '../mini-redis/reply.js';
 import type { Plan, PlannedRequest } from '../scenario/plan.js';
@@ -13,7 +14,7 @@ import { Findings } from './findings.js';
 import { grantsOf, partsOf, type Part, type ServerGrant } from './grants.js';
 import { codeOf, nameOf, newLock, type LockState, type RequestRecord } from './history.js';
 import { Line } from './line.js';
-import { conflict, limitOf, live, lockData, usedBy, type LockData } from './lock-data.js';
+import { conflict, live, lockData, usedBy, type LockData } from './lock-data.js';
 
 /** Errors that a caller may see; anything else is a bug. */
 const KNOWN_ERRORS = new Set(['WAIT_TIMEOUT', 'ABORTED', 'STORE_UNAVAILABLE', 'SHUTTING_DOWN', 'QUEUE_FULL']);
@@ -167,8 +168,14 @@ export class Checker implements ClientListener {
   }
 
   message(client: SimClient, text: string): void {
-    const [, name] = /^\w+ (?:[\d,]+ )*(.*)$/s.exec(text) ?? [];
-    if (name !== undefined && this.locks.has(name)) this.commands.reason(client, name, 3);
+    const message = readMessage(text);
+    const lock = message && this.locks.get(message.hash);
+    if (!lock) return;
+    // A reminder of what it knows calls for nothing; else a loop would pay for itself.
+    const sequence = message.kind === 'granted' ? message.granted.sequences[0] : undefined;
+    const record = this.records.get(`${client.id}:${sequence}`);
+    if (record && lock.holds.has(record)) return;
+    this.commands.reason(client, lock.name, 3);
   }
 
   connection(client: SimClient): void {
@@ -417,7 +424,7 @@ export class Checker implements ClientListener {
 
   private checkExclusion(lock: LockState): void {
     const holding = [...lock.holds].filter(({ lease }) => (lease?.remaining() ?? 0) > 0);
-    if (holding.length < 2 || !conflictOf(holding)) return;
+    if (!conflict(holding.map(({ planned }) => planned))) return;
     const [older, newer] = holding.sort((one, other) => one.grantedAt! - other.grantedAt!);
     if (!older || !newer) return;
     const excuse =
@@ -440,14 +447,6 @@ export class Checker implements ClientListener {
     if (!lock) this.locks.set(name, (lock = newLock(name)));
     return lock;
   }
-}
-
-/** As for what the server has. */
-function conflictOf(holding: readonly RequestRecord[]): boolean {
-  const kinds = new Set(holding.map(({ planned: { share } }) => share?.mode ?? 'write'));
-  if (kinds.size > 1 || kinds.has('write')) return true;
-  const shares = holding.map(({ planned }) => planned);
-  return usedBy(shares) > limitOf(shares);
 }
 
 function hasFewerHolds(after: LockData, before: LockData | undefined): boolean {

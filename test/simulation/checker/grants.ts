@@ -1,3 +1,4 @@
+import { readMessage } from '../../../lib/stores/redis/reply.js';
 import type { Ran } from '../mini-redis/mini-redis.js';
 
 /** What a script granted to one client. */
@@ -37,14 +38,12 @@ export function grantsOf(script: string, ran: Ran): ServerGrant[] {
     return sequences ? [{ hash, client, token: Number(token), sequences: sequences.split(',') }] : [];
   });
   for (const [channel, text] of ran.published) {
-    const [, token, sequences = '', hash] = /^granted (\d+) \d+ ([\d,]+) (.*)$/s.exec(text) ?? [];
-    if (hash === undefined) continue;
-    grants.push({
-      hash,
-      client: channel.slice(channel.lastIndexOf(':') + 1),
-      token: Number(token),
-      sequences: sequences.split(','),
-    });
+    // `held` reminds of a grant.
+    const message = text.startsWith('granted ') ? readMessage(text) : undefined;
+    if (message?.kind !== 'granted') continue;
+    const { token, sequences } = message.granted;
+    const client = channel.slice(channel.lastIndexOf(':') + 1);
+    grants.push({ hash: message.hash, client, token, sequences: sequences.map(String) });
   }
   return grants.sort((one, other) => one.token - other.token);
 }

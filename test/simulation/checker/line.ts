@@ -131,7 +131,7 @@ export class Line {
     if (other.cameBackAfter) return other.cameBackAfter;
     if (this.excuses.dataLost(lock.name, other.sentAt, this.world.now)) return 'data';
     if (id !== undefined && after.queue.includes(id)) {
-      if (!this.listens(other.client)) return 'unreachable';
+      if (!other.client.hasSubscription) return 'unreachable';
       // Tickets are times: with an empty line, one that joins after the clock was set back has a lower one than all before, and than
       // those that joined the line of before after the step.
       const isBehind = (other.ticket ?? 0) > (record.ticket ?? Infinity);
@@ -167,10 +167,6 @@ export class Line {
       'lost-wake-up',
       `${lock.name} was free for ${gap.toFixed(0)} ms while a request waited for it`,
     );
-  }
-
-  private listens(client: SimClient): boolean {
-    return [...client.ids].some((id) => this.server.redis.hasListener(`client:${id}`));
   }
 
   private idOf({ client, sequence }: RequestRecord): string | undefined {

@@ -63,12 +63,12 @@ export function live({ holdings }: LockData, now: number): Holding[] {
   return holdings.filter(({ ends }) => ends > now);
 }
 
-export function weightOf(share: Share | undefined): number {
+function weightOf(share: Share | undefined): number {
   return share?.mode === 'permits' ? share.weight : 1;
 }
 
 /** Why these may not hold the lock together; undefined if they may. */
-export function conflict(holdings: readonly Holding[]): string | undefined {
+export function conflict(holdings: readonly Shared[]): string | undefined {
   if (holdings.length < 2) return undefined;
   const kinds = new Set(holdings.map(({ share }) => share?.mode ?? 'write'));
   if (kinds.size > 1 || kinds.has('write')) return [...kinds].join(' and ');
@@ -91,7 +91,7 @@ export function usedBy(all: readonly Shared[]): number {
 }
 
 /** While one holds permits, no more than its own are taken: the smallest counts. */
-export function limitOf(all: readonly Shared[]): number {
+function limitOf(all: readonly Shared[]): number {
   return Math.min(...all.map(({ share }) => (share?.mode === 'permits' ? share.permits : Infinity)));
 }
 

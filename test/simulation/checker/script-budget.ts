@@ -7,7 +7,7 @@ import type { ServerGrant } from './grants.js';
  * its caller. No budget knows how many others wait, hold the lock or are connected.
  */
 const BUDGETS: Readonly<Record<string, { readonly lock: number; readonly word: number }>> = {
-  acquire: { lock: 25, word: 1 },
+  acquire: { lock: 26, word: 1 },
   done: { lock: 21, word: 1 },
   heartbeat: { lock: 22, word: 2 },
   inspect: { lock: 10, word: 0 },

@@ -19,7 +19,6 @@ export interface FlowFrame {
   readonly longHolds: boolean;
   /** By how much everything is longer than usual. */
   readonly long: number;
-  readonly latency: number;
   readonly lease: number;
   readonly scale: TimeScale;
 }

@@ -75,8 +75,6 @@ export interface Plan extends PlannedTimes {
   readonly rowLength: number;
   /** Commands that the server does not permit to the lock. */
   readonly denied: readonly string[];
-  /** Locks are shared: the checker looks at each hold, not at the one grant of a lock. */
-  readonly shared?: boolean;
   /** The lag of each of the server's replicas, ms. */
   readonly lags: readonly number[];
   /** Slowest delivery of a packet in good weather, ms. */
@@ -138,7 +136,6 @@ export function drawPlan(seed: number, limits: PlanLimits = {}): Plan {
     safety,
     longHolds,
     long,
-    latency,
     lease: times.lease,
     scale,
   };

@@ -32,5 +32,5 @@ export function withShares(plan: Plan, always = false): Plan {
       ...(random.chance(crowds) && { burst: random.int(10, 60) }),
     })),
   }));
-  return { ...plan, flows, shared: true };
+  return { ...plan, flows };
 }

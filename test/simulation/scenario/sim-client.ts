@@ -84,7 +84,7 @@ export class SimClient {
     const maxLease = options.strict ? options.maxLease : undefined;
     const { watchdogTimeout, livenessWindow, commandTimeout, replicas } = options;
     loaded.nameScripts(
-      { lease: watchdogTimeout, window: livenessWindow, commandTimeout, row: plan.rowLength },
+      { lease: watchdogTimeout, window: livenessWindow, commandTimeout, rowLength: plan.rowLength },
       maxLease,
     );
     this.store = new loaded.RedisLockStore({
@@ -145,7 +145,7 @@ export class SimClient {
   }
 
   /** Also by a connection that is closed here, as long as the server does not know. */
-  private get hasSubscription(): boolean {
+  get hasSubscription(): boolean {
     return [...this.ids].some((id) => this.server.redis.hasListener(`client:${id}`));
   }
 

@@ -39,10 +39,6 @@ type Wrapped = (
 ) => void;
 
 const GLOBALS = ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Date', 'process'] as const;
-const STORE = 'stores/redis/redis-lock-store.ts';
-const WAIT = 'core/port/wait.ts';
-const OPTIONS = 'setup/option-resolution.ts';
-const COMMANDS = 'stores/redis/commands.ts';
 
 const nodeRequire = createRequire(import.meta.url);
 
@@ -96,14 +92,13 @@ export class ClientLoader {
       this.compile(file)(exports, require, ...GLOBALS.map((name) => values[name]));
       return exports;
     };
-    const store = load(join(LIB, STORE));
-    const wait = load(join(LIB, WAIT));
-    const options = load(join(LIB, OPTIONS));
-    const commands = load(join(LIB, COMMANDS)) as { scriptsOf: typeof scriptsOf };
+    const commands = load(join(LIB, 'stores/redis/commands.ts')) as { scriptsOf: typeof scriptsOf };
+    const exported = <Name extends keyof LoadedClient>(name: Name, file: string): LoadedClient[Name] =>
+      load(join(LIB, file))[name] as LoadedClient[Name];
     return {
-      RedisLockStore: store['RedisLockStore'] as typeof RedisLockStore,
-      Wait: wait['Wait'] as typeof Wait,
-      resolveOptions: options['resolveOptions'] as typeof resolveOptions,
+      RedisLockStore: exported('RedisLockStore', 'stores/redis/redis-lock-store.ts'),
+      Wait: exported('Wait', 'core/port/wait.ts'),
+      resolveOptions: exported('resolveOptions', 'setup/option-resolution.ts'),
       scripts: this.scripts,
       nameScripts: (...given) => {
         for (const { name, sha1 } of Object.values(commands.scriptsOf(...given)))

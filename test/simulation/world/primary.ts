@@ -1,4 +1,4 @@
-import type { MiniRedis } from '../mini-redis/mini-redis.js';
+import type { Listener, MiniRedis } from '../mini-redis/mini-redis.js';
 import type { Reply } from '../mini-redis/reply.js';
 import type { Link } from './link.js';
 import type { ReplicaSet } from './replica-set.js';
@@ -11,15 +11,11 @@ export interface Arrived {
   readonly answer: (reply: unknown) => void;
 }
 
-interface Listening {
-  deliver(channel: string, message: string): void;
-}
-
 /** A server process that takes commands: its data, its subscribers, and the replicas that it feeds. */
 export class Primary {
   private readonly subscribed = new Map<
     Link,
-    { readonly listener: Listening; readonly channels: Set<string> }
+    { readonly listener: Listener; readonly channels: Set<string> }
   >();
   private readonly lastWrites = new Map<Link, number>();
   /** What came behind a WAIT that is not answered yet, by its connection. */

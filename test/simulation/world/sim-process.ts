@@ -1,6 +1,5 @@
-import type { Happening, TimerOf } from './event-heap.js';
 import type { Random } from './random.js';
-import type { World } from './world.js';
+import type { Happening, TimerOf, World } from './world.js';
 
 /** Node's largest timer delay. */
 const LONGEST_TIMER = 2 ** 31 - 1;

@@ -1,5 +1,19 @@
-import { EventHeap, type Happening, type TimerOf } from './event-heap.js';
 import type { SimProcess } from './sim-process.js';
+
+/** Which code of a process set a timer: the client under test, or a flow that calls it. */
+export type TimerOf = 'client' | 'flow';
+
+/** Something that happens at a virtual time. */
+export interface Happening {
+  readonly at: number;
+  /** The process in which it happens; none: in the network or on the server. */
+  readonly process: SimProcess | undefined;
+  /** undefined: no timer, but something that arrives. */
+  readonly timer: TimerOf | undefined;
+  /** Where it was scheduled; known in traced runs. */
+  readonly origin: string | undefined;
+  run: (() => void) | undefined;
+}
 
 /** More happenings than this without time going on is a loop. */
 const MOST_AT_ONE_INSTANT = 20_000;
@@ -17,13 +31,20 @@ export class World {
   crash: unknown;
   lines: string[] | undefined;
 
-  private readonly heap = new EventHeap();
-  private order = 0;
+  /** The next comes last; of those at the same time, the one that was scheduled first. */
+  private readonly upcoming: Happening[] = [];
 
   schedule(delay: number, run: () => void, process?: SimProcess, timer?: TimerOf): Happening {
     const origin = this.lines && timer ? new Error().stack : undefined;
-    const happening = { at: this.now + Math.max(0, delay), order: ++this.order, process, timer, origin, run };
-    this.heap.push(happening);
+    const { now, upcoming } = this;
+    const happening = { at: now + Math.max(0, delay), process, timer, origin, run };
+    let [low, high] = [0, upcoming.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (upcoming[middle]!.at > happening.at) low = middle + 1;
+      else high = middle;
+    }
+    upcoming.splice(low, 0, happening);
     return happening;
   }
 
@@ -33,7 +54,7 @@ export class World {
 
   /** A timer of a client whose process lives is still to come: of which, and where it was set. */
   pendingTimer(): string | undefined {
-    const found = this.heap.find(
+    const found = this.upcoming.findLast(
       ({ run, timer, process }) => run !== undefined && timer === 'client' && process?.alive === true,
     );
     return found && `${found.process?.name}, at ${found.at.toFixed(0)} ${found.origin ?? ''}`;
@@ -55,13 +76,13 @@ export class World {
           this.crash = error;
         }
         for (;;) {
-          const next = this.heap.peek();
+          const next = this.upcoming.at(-1);
           if (this.crash !== undefined || !next || next.at > end || stop()) {
             if (this.crash === undefined && !stop()) this.now = Math.max(this.now, end);
             resolve();
             return;
           }
-          this.heap.pop();
+          this.upcoming.pop();
           const { run, process } = next;
           if (!run) continue;
           sameInstant = next.at > this.now ? 0 : sameInstant + 1;

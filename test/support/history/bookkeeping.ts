@@ -2,34 +2,38 @@ import type { HistoryEvent } from './events.js';
 import type { Life } from './lives.js';
 import type { Violation } from './report.js';
 
-/** Invariant 5: a request is granted at most once, or refused, never both, and in the end one of them. */
+/** A request is granted at most once, or refused, never both, and in the end one of them. */
 export function notExactlyOnce(lives: Iterable<Life>): Violation[] {
   const found: Violation[] = [];
   for (const life of lives) {
     const { name, grants, refusals, key } = life;
     if (grants.length > 1) {
-      found.push({ invariant: 5, sentence: `${name} was granted ${key} twice`, events: grants });
+      found.push({ invariant: 'exactly-once', sentence: `${name} was granted ${key} twice`, events: grants });
     }
     if (refusals.length > 0 && grants.length + refusals.length > 1) {
       const events = [...grants, ...refusals];
-      found.push({ invariant: 5, sentence: `${name} has more than one outcome`, events });
+      found.push({ invariant: 'exactly-once', sentence: `${name} has more than one outcome`, events });
     }
     if (life.workerEnds < Infinity) continue;
     if (grants.length + refusals.length === 0) {
-      found.push({ invariant: 5, sentence: `${name} was neither granted nor refused`, events: life.events });
+      found.push({
+        invariant: 'exactly-once',
+        sentence: `${name} was neither granted nor refused`,
+        events: life.events,
+      });
     } else if (grants.length > 0 && !life.releaseSent) {
-      found.push({ invariant: 5, sentence: `${name} never ended`, events: life.events });
+      found.push({ invariant: 'exactly-once', sentence: `${name} never ended`, events: life.events });
     }
   }
   return found;
 }
 
-/** Invariant 6: no key without an end, none left at rest, and nothing open in a process that has closed. */
+/** No key without an end, none left at rest, and nothing open in a process that has closed. */
 export function leaks(events: readonly HistoryEvent[]): Violation[] {
   const found: Violation[] = [];
   for (const event of events) {
     const sentence = leak(event);
-    if (sentence) found.push({ invariant: 6, sentence, events: [event] });
+    if (sentence) found.push({ invariant: 'leak', sentence, events: [event] });
   }
   return found;
 }
@@ -47,25 +51,29 @@ function leak(event: HistoryEvent): string | undefined {
   }
 }
 
-/** Invariant 11: no weight of a shared lock is lost, and none is counted twice. */
+/** No weight of a shared lock is lost, and none is counted twice. */
 export function lostWeights(events: readonly HistoryEvent[]): Violation[] {
   return events.flatMap((event) => {
     if (event.type !== 'weightLost') return [];
     const sentence = `the lock ${event.name} says that it holds ${event.says}, and its holders have ${event.holds}`;
-    return [{ invariant: 11, sentence, events: [event] }];
+    return [{ invariant: 'weight', sentence, events: [event] }];
   });
 }
 
-/** Invariant 8: no unhandled rejection, no uncaught exception, no warning, no process that ends unasked. */
+/** No unhandled rejection, no uncaught exception, no warning, no process that ends unasked. */
 export function unhandled(events: readonly HistoryEvent[]): Violation[] {
   const found: Violation[] = [];
   for (const event of events) {
     if (event.type === 'unhandled') {
       const sentence = `not handled in ${event.worker}: ${event.message}`;
-      found.push({ invariant: 8, sentence, events: [event] });
+      found.push({ invariant: 'unhandled', sentence, events: [event] });
     }
     if (event.type === 'exited' && !event.expected) {
-      found.push({ invariant: 8, sentence: `${event.worker} ended: ${event.how}`, events: [event] });
+      found.push({
+        invariant: 'unhandled',
+        sentence: `${event.worker} ended: ${event.how}`,
+        events: [event],
+      });
     }
   }
   return found;

@@ -15,7 +15,7 @@ export interface CheckLimits {
   readonly wakeUp: (gap: Gap) => number;
   /** From histories of the same locks before this one. */
   readonly highestTokens?: HighestTokens;
-  /** Where in the sections' own log each request wrote its begin, by `sectionsBegun`. */
+  /** Where in the sections' own log each request wrote its begin, by `sectionsBegun` (section-log.ts). */
   readonly begun?: ReadonlyMap<string, number>;
 }
 
@@ -44,6 +44,12 @@ export function usualLimits(lease: number, window: number): CheckLimits {
     heartbeat: window / 3,
     wakeUp: (gap) => SLACK + gap.stalled + awayIn(gap) + gap.faults.length * window,
   };
+}
+
+/** Where servers take over from others: each fault of a gap, and `found` behind it, until clients have found the new one, ms. */
+export function takeovers({ from, to, faults }: Gap, found: number): number {
+  const down = faults.map(({ at, until }) => Math.max(0, Math.min(until, to) - Math.max(at, from)));
+  return down.reduce((sum, ns) => sum + ns / NS_PER_MS + found, 0);
 }
 
 /** For how long the server was away in a gap, ms. */

@@ -1,48 +1,41 @@
 import { leaks, lostWeights, notExactlyOnce, unhandled } from './bookkeeping.js';
 import type { HistoryEvent } from './events.js';
-import { lateHolders, overlaps } from './exclusion.js';
+import { overlaps } from './exclusion.js';
 import { Faults } from './faults.js';
-import { highestTokens, tokenRegressions } from './fencing.js';
+import { enteredEarly, highestTokens, tokenRegressions } from './fencing.js';
 import { livesOf, type Life } from './lives.js';
 import { inversions } from './order.js';
-import { enteredEarly, overTheRule, partByKind, sharedInversions } from './sharing.js';
-import { badNesting } from './reentrancy.js';
 import { countExcuses, type Report } from './report.js';
 import { stallsOf, standstills } from './stalls.js';
 import type { CheckLimits } from './check-limits.js';
 import { lostWakeUps } from './wake-ups.js';
 
 /**
- * Judges a history by the invariants of the test design. It knows nothing of how the lock is made: neither tickets nor
- * keys nor messages, only what its users saw and what was done to the system.
+ * Judges a history. It knows nothing of how the lock is made: neither tickets nor keys nor messages, only what its users saw and what was
+ * done to the system.
  */
 export function check(events: readonly HistoryEvent[], limits: CheckLimits): Report {
   const faults = new Faults(events);
   const lives = [...livesOf(events, faults).values()];
-  const { plain, shared } = partByKind(lives);
-  const exclusion = overlaps(plain, faults, limits);
   const stalls = stallsOf(events);
+  const exclusion = overlaps(lives, faults, stalls, limits);
   const unreachable = new Faults([...events, ...standstills(stalls, limits.window, limits.heartbeat)]);
-  const order = inversions(plain, unreachable, limits);
-  const sharedOrder = sharedInversions(shared, stalls, unreachable, limits);
-  const tokens = tokenRegressions(plain, faults, stalls, limits.highestTokens);
-  const excuses = countExcuses(order.excuses, sharedOrder.excuses, tokens.excuses);
-  const wakeUps = lostWakeUps(plain, events, stalls, faults, limits);
+  const order = inversions(lives, unreachable, stalls, limits);
+  const alone = ofExclusiveLocks(lives);
+  const tokens = tokenRegressions(alone, faults, stalls, limits.highestTokens);
+  const excuses = countExcuses(order.excuses, tokens.excuses);
+  const wakeUps = lostWakeUps(alone, events, stalls, faults, limits);
   return {
     violations: [
       ...exclusion.violations,
-      ...overTheRule(shared, faults, limits),
-      ...enteredEarly(plain, faults),
       ...tokens.violations,
+      ...enteredEarly(alone, faults),
       ...order.violations,
-      ...sharedOrder.violations,
       ...wakeUps.violations,
       ...notExactlyOnce(lives),
       ...leaks(events),
       ...lostWeights(events),
-      ...lateHolders(plain, faults, stalls, limits),
       ...unhandled(events),
-      ...badNesting(plain, faults),
     ],
     requests: lives.length,
     grants: sum(lives, (life) => life.grants.length),
@@ -56,6 +49,12 @@ export function check(events: readonly HistoryEvent[], limits: CheckLimits): Rep
     worstWakeUp: wakeUps.worst,
     highestTokens: highestTokens(lives, limits.highestTokens),
   };
+}
+
+/** Of locks that nobody shared: the holds of others have no tokens that rise, and no one end. */
+function ofExclusiveLocks(lives: readonly Life[]): Life[] {
+  const shared = new Set(lives.filter(({ share }) => share).map(({ key }) => key));
+  return lives.filter(({ key }) => !shared.has(key));
 }
 
 function refusals(life: Life, type: 'timeout' | 'aborted' | 'error'): number {

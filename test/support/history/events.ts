@@ -32,16 +32,6 @@ export type RequestEvent = Stamped & { readonly request: string } &
     | { readonly type: 'assertHeld'; readonly held: boolean }
     /** It is about to write, with its token, to what the lock guards. */
     | { readonly type: 'op' }
-    /** A nested section began (`child` names it) or ended; `parent` is a request or another child. */
-    | {
-        readonly type: 'nested';
-        readonly child: string;
-        readonly parent: string;
-        readonly token: number | null;
-      }
-    | { readonly type: 'nestedEnd'; readonly child: string }
-    /** How many holds are open, compared with what the section knows of itself. */
-    | { readonly type: 'holds'; readonly expected: number; readonly actual: number }
     | { readonly type: 'lost' }
     | { readonly type: 'releaseSent' }
     | { readonly type: 'releaseAcked' }
@@ -117,26 +107,8 @@ export interface Fault extends Stamped {
 
 export type HistoryEvent = RequestEvent | WorkerEvent | ServerEvent | Fault;
 
-const REQUEST_EVENTS: ReadonlySet<string> = new Set<RequestEvent['type']>([
-  'sent',
-  'acked',
-  'granted',
-  'assertHeld',
-  'op',
-  'nested',
-  'nestedEnd',
-  'holds',
-  'lost',
-  'releaseSent',
-  'releaseAcked',
-  'abortSent',
-  'timeout',
-  'aborted',
-  'error',
-]);
-
 export function isRequestEvent(event: HistoryEvent): event is RequestEvent {
-  return REQUEST_EVENTS.has(event.type);
+  return 'request' in event;
 }
 
 /** Now, as events are stamped. */

@@ -37,12 +37,6 @@ export class History {
     }
   }
 
-  /** Calls `watch` for each event that comes; the result ends that. */
-  watch(watch: (event: HistoryEvent) => void): () => void {
-    this.watchers.add(watch);
-    return () => this.watchers.delete(watch);
-  }
-
   /** Records that something is done to the system from now on; the result heals it. Say it before you do it. */
   fault(
     kind: FaultKind,

@@ -11,7 +11,7 @@ import { uniquePrefix } from '../redis.js';
 import { StallWatch } from '../stall-watch.mjs';
 import { isRequestEvent, stamp, type HistoryEvent } from './events.js';
 import { History } from './history.js';
-import { checkWithLog } from './independent-log.js';
+import { checkWithLog } from './section-log.js';
 import { explain, type Report } from './report.js';
 import { CANARY, TEST } from './stalls.js';
 import { usualLimits, type CheckLimits } from './check-limits.js';
@@ -44,7 +44,14 @@ export interface WorkerOptions {
   readonly redis?: WorkerRedis;
 }
 
-/** Worker processes on one Redis, their common history and their independent log; everything ends with `close()`. */
+/** A tuple of so many, where their number is known. */
+export type Several<N extends number, T extends WorkerProcess[] = []> = number extends N
+  ? WorkerProcess[]
+  : T['length'] extends N
+    ? T
+    : Several<N, [...T, WorkerProcess]>;
+
+/** Worker processes on one Redis, their common history and the log of their sections; everything ends with `close()`. */
 export class Lab {
   readonly history = new History();
   /** All keys of the lab begin with it. */
@@ -80,13 +87,13 @@ export class Lab {
   }
 
   /** So many alike, a few at a time: a start takes a core for a quarter of a second. */
-  async workersAlike(many: number, options: WorkerOptions = {}): Promise<WorkerProcess[]> {
+  async workersAlike<N extends number>(many: N, options: WorkerOptions = {}): Promise<Several<N>> {
     const workers: WorkerProcess[] = [];
     while (workers.length < many) {
       const some = Math.min(AT_A_TIME, many - workers.length);
       workers.push(...(await Promise.all(Array.from({ length: some }, () => this.worker(options)))));
     }
-    return workers;
+    return workers as Several<N>;
   }
 
   /** From now on the history tells when this process, the workers that start, or the whole machine stood still. */
@@ -115,7 +122,7 @@ export class Lab {
     return existsSync(this.logFile) ? readFileSync(this.logFile, 'utf8') : '';
   }
 
-  /** The verdict on all that happened so far, or since the last chapter, the independent log included. */
+  /** The verdict on all that happened so far, or since the last chapter. */
   check(limits: Partial<CheckLimits> = {}): Report {
     const { lease, livenessWindow } = this.times;
     const { events, written } = this.judged;

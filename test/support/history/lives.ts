@@ -3,19 +3,12 @@ import { isRequestEvent, NS_PER_MS, type HistoryEvent, type RequestEvent, type S
 
 type EventOf<Type extends RequestEvent['type']> = Extract<RequestEvent, { type: Type }>;
 
-/** A section nested in another one. */
-export interface Child {
-  readonly begun: EventOf<'nested'>;
-  ended: EventOf<'nestedEnd'> | undefined;
-}
-
 /** One request, put together from its events. */
 export class Life {
   readonly events: RequestEvent[] = [];
   readonly grants: EventOf<'granted'>[] = [];
   readonly looks: EventOf<'assertHeld'>[] = [];
   readonly refusals: EventOf<'timeout' | 'aborted' | 'error'>[] = [];
-  readonly children = new Map<string, Child>();
   acked: EventOf<'acked'> | undefined;
   lost: EventOf<'lost'> | undefined;
   releaseSent: EventOf<'releaseSent'> | undefined;
@@ -84,10 +77,9 @@ export class Life {
     return this.lost !== undefined || this.looks.some((look) => !look.held);
   }
 
-  /** When the last section that works under this grant has ended, its children included; Infinity if it has not. */
+  /** When its section ended; Infinity if it has not. */
   get endsAt(): number {
-    const childrenEnd = [...this.children.values()].map((child) => child.ended?.at ?? Infinity);
-    return Math.max(this.releaseSent?.at ?? Infinity, ...childrenEnd);
+    return this.releaseSent?.at ?? Infinity;
   }
 
   take(event: RequestEvent): void {
@@ -102,14 +94,6 @@ export class Life {
       case 'assertHeld':
         this.looks.push(event);
         break;
-      case 'nested':
-        this.children.set(event.child, { begun: event, ended: undefined });
-        break;
-      case 'nestedEnd': {
-        const child = this.children.get(event.child);
-        if (child) child.ended = event;
-        break;
-      }
       case 'lost':
         this.lost ??= event;
         break;
@@ -124,7 +108,7 @@ export class Life {
       case 'error':
         this.refusals.push(event);
         break;
-      default: // 'sent' made it; 'op', 'holds' and 'releaseAcked' are judged as events
+      default: // 'sent' made it; tests wait for 'op' and 'releaseAcked'
     }
   }
 }

@@ -4,7 +4,6 @@ import type { RequestEvent } from './events.js';
 /** As `AcquireOptions`, as far as they can be sent to another process. */
 export interface RequestOptions {
   readonly waitTime?: number;
-  readonly leaseTime?: number;
   readonly holdAtLeast?: number;
 }
 
@@ -17,7 +16,6 @@ export class RemoteRequest {
 
   constructor(
     readonly name: string,
-    readonly worker: string,
     private readonly commands: { abort(): void; release(): void; assertHeld(): void },
   ) {}
 

@@ -1,8 +1,9 @@
 import { describe, NS_PER_MS, type HistoryEvent } from './events.js';
 import type { HighestTokens } from './fencing.js';
 
-/** The number under which test design lists what must hold of every history. */
-export type Invariant = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12;
+/** What must hold of every history. */
+export type Invariant =
+  'exclusion' | 'tokens' | 'kept' | 'order' | 'wake-up' | 'exactly-once' | 'leak' | 'weight' | 'unhandled';
 
 /**
  * What is not promised (docs/reliability.md), and so no violation:
@@ -58,7 +59,7 @@ const MOST_SHOWN = 10;
 export function explain(report: Report, history: readonly HistoryEvent[]): string {
   const shown = report.violations.slice(0, MOST_SHOWN).map(({ invariant, sentence, events }) => {
     const lines = [...events, ...meanwhile(events, history)].map((event) => `    ${describe(event)}`);
-    return [`invariant ${invariant}: ${sentence}`, ...lines].join('\n');
+    return [`${invariant}: ${sentence}`, ...lines].join('\n');
   });
   const hidden = report.violations.length - shown.length;
   return [...shown, ...(hidden > 0 ? [`… and ${hidden} more`] : [])].join('\n');
@@ -75,8 +76,8 @@ function meanwhile(events: readonly HistoryEvent[], history: readonly HistoryEve
 }
 
 /** How often each invariant was broken. */
-export function broken(report: Report): Record<number, number> {
-  const times: Record<number, number> = {};
+export function broken(report: Report): Record<string, number> {
+  const times: Record<string, number> = {};
   for (const { invariant } of report.violations) times[invariant] = (times[invariant] ?? 0) + 1;
   return times;
 }

@@ -32,6 +32,11 @@ export class Script {
     return this.sent(sent, about, waitTime).add(acked, about, 'acked', { ahead: 0 });
   }
 
+  /** It asks, and is granted the lock, holds it and releases it without fail. */
+  turn(asked: number, from: number, to: number, about: string, token: number | null): this {
+    return this.sent(asked, about).section(from, to, about, token);
+  }
+
   /** Granted, held and released without fail. */
   section(from: number, to: number, about: string, token: number | null): this {
     return this.begins(from, about, token)
@@ -46,11 +51,6 @@ export class Script {
 
   look(at: number, about: string, held = true): this {
     return this.add(at, about, 'assertHeld', { held });
-  }
-
-  nested(from: number, to: number, about: string, child: string, token: number, parent = about): this {
-    this.add(from, about, 'nested', { child, parent, token });
-    return this.add(to, about, 'nestedEnd', { child });
   }
 
   worker(at: number, worker: string, type: string, more: object = {}): this {

@@ -6,7 +6,7 @@ import { CANARY, stalledFor, TEST, type Stall } from './stalls.js';
 import type { CheckLimits } from './check-limits.js';
 
 /**
- * Invariant 4: each release or expiry with a live waiter is followed by a grant within the bound.
+ * Each release or expiry with a live waiter is followed by a grant within the bound.
  *
  * A killed holder's lease, and that of one who found it lost, is over at the latest a whole lease later.
  */
@@ -22,25 +22,18 @@ export function lostWakeUps(
   let worst = 0;
   for (const [key, ofKey] of livesByKey(lives)) {
     const granted = ofKey.filter((life) => life.granted).sort((a, b) => a.grantedAt - b.grantedAt);
-    const joining = ofKey.map(waitOf).sort((a, b) => b.sent - a.sent);
-    let waiting: Wait[] = [];
+    const joining = [...ofKey].sort((a, b) => b.sent.at - a.sent.at);
+    let waiting: Life[] = [];
     for (const [before, freeAt, next] of gaps(granted, limits)) {
       const until = next?.grantedAt ?? endedAt;
-      waiting = waiting.filter((wait) => wait.endedAt > freeAt);
-      while ((joining.at(-1)?.sent ?? Infinity) < until) waiting.push(joining.pop() as Wait);
-      if (until <= freeAt) continue;
-      // Of those who waited all the time, one shows as much as twenty thousand do.
-      let shown = false;
-      for (const wait of waiting) {
-        const from = Math.max(freeAt, wait.from);
-        const to = Math.min(until, wait.to);
-        const allTheTime = from === freeAt && to === until;
-        if (to <= from || (allTheTime && shown)) continue;
-        const waiter = wait.life;
-        if (felt(waiter, from, to, faults, limits)) continue;
-        shown ||= allTheTime;
+      waiting = waiting.filter((waiter) => mayBeServedUntil(waiter) > freeAt);
+      while ((joining.at(-1)?.sent.at ?? Infinity) < until) waiting.push(joining.pop()!);
+      for (const waiter of waiting) {
+        const from = Math.max(freeAt, waiter.inLineAt);
+        const to = Math.min(until, waiter.waitsUntil);
+        if (to <= from || felt(waiter, from, to, faults, limits)) continue;
         const waited = (to - from) / NS_PER_MS;
-        if (waited > worst) worst = waited;
+        worst = Math.max(worst, waited);
         const gap = {
           key,
           from,
@@ -50,11 +43,11 @@ export function lostWakeUps(
           stalled: 0,
         };
         if (waited <= limits.wakeUp(gap)) continue; // as nearly always: no excuse is needed
-        const handers = processesOf(before, next, ...waiting.map(({ life }) => life));
+        const handers = processesOf(before, next, ...waiting);
         const bound = limits.wakeUp({ ...gap, stalled: stalledFor(stalls, from, to, handers) });
         if (waited <= bound) continue;
         violations.push({
-          invariant: 4,
+          invariant: 'wake-up',
           sentence:
             `${key} was free and ${waiter.name} in line for ${waited.toFixed(0)} ms ` +
             `(${bound.toFixed(0)} ms allowed)${next ? '' : ', and it was not granted'}`,
@@ -69,19 +62,9 @@ export function lostWakeUps(
   return { violations, worst };
 }
 
-/** For how long a request surely waits in line; worked out once, since it is compared with each grant before its own. */
-interface Wait {
-  readonly life: Life;
-  readonly from: number;
-  readonly to: number;
-  /** From its sending until its end the server may hand the lock to it, whose process may stand still before it knows its place. */
-  readonly sent: number;
-  readonly endedAt: number;
-}
-
-function waitOf(life: Life): Wait {
-  const endedAt = Math.min(life.refusals[0]?.at ?? life.grantedAt, life.workerEnds);
-  return { life, from: life.inLineAt, to: life.waitsUntil, sent: life.sent.at, endedAt };
+/** From its sending until then the server may hand the lock to it, whose process may stand still before it knows its place. */
+function mayBeServedUntil(waiter: Life): number {
+  return Math.min(waiter.refusals[0]?.at ?? waiter.grantedAt, waiter.workerEnds);
 }
 
 /** Each time between two grants: who had it before, when that was surely over, and who had it next. */

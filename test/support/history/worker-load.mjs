@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Many requests of one process, all that happens decided by a seed: which lock, how long inside, who gives up, who
- * nests and how.
+ * Many requests of one process, all that happens decided by a seed: which lock, how long inside, who gives up.
  *
  * @param {import('./worker-process.js').Load} load
  * @param name begins the names of the requests
@@ -26,11 +25,7 @@ export async function runLoad(load, requests, clients, name, ended) {
 export async function oneRequest(load, key, random, requests, client, request) {
   const hold = load.longestHold * random();
   const wait = random() < load.timeoutShare ? load.waitTime * random() * 0.1 : load.waitTime;
-  const nesting = random() < load.nestedShare ? pick(NESTINGS, random) : undefined;
-  const section = async (inside) => {
-    await (hold > 0 ? sleep(hold) : turn());
-    await nesting?.({ ...inside, requests, client, random });
-  };
+  const section = () => (hold > 0 ? sleep(hold) : new Promise(setImmediate));
   const options = { waitTime: Math.ceil(wait), ...KINDS[load.kind ?? 'plain'](random) };
   const life = requests.live(request, client, key, options, section);
   if (random() < load.abortShare) {
@@ -39,8 +34,6 @@ export async function oneRequest(load, key, random, requests, client, request) {
   }
   await life;
 }
-
-const turn = () => new Promise(setImmediate);
 
 /** What requests of a kind ask for. */
 const KINDS = {
@@ -51,55 +44,6 @@ const KINDS = {
   mixed: (random) => (random() < 0.9 ? { permits: random() < 0.5 ? 2 : 4 } : {}),
   kept: (random) => ({ holdAtLeast: Math.floor(30 * random()) }),
 };
-
-/** The ways in which sections nest; each is a promise of the reentrancy. */
-const NESTINGS = [
-  async function sameFlow(inside) {
-    await child(inside, 'a', inside.request);
-    inside.requests.countHolds(inside.request, inside.lock, 1);
-  },
-  async function siblings(inside) {
-    await Promise.all(['a', 'b', 'c'].map((name) => child(inside, name, inside.request)));
-    inside.requests.countHolds(inside.request, inside.lock, 1);
-  },
-  async function deeper(inside) {
-    await child(inside, 'a', inside.request, async () => {
-      await child(inside, 'b', `${inside.request}/a`);
-    });
-    inside.requests.countHolds(inside.request, inside.lock, 1);
-  },
-  async function innerThrow(inside) {
-    const failure = new Error('from inside');
-    const fail = async () => {
-      throw failure;
-    };
-    await child(inside, 'a', inside.request, fail).catch((error) => {
-      if (error !== failure) throw error;
-    });
-    inside.requests.countHolds(inside.request, inside.lock, 1);
-  },
-  /** It is not awaited, and outlives its parent: the lock is kept until it has ended. */
-  async function forgotten(inside) {
-    const work = () => sleep(5 * inside.random());
-    child(inside, 'a', inside.request, work).catch(() => undefined); // refused, if the hold was lost meanwhile
-  },
-  /** Begins when its parent has ended: a stranger, who stands in line. */
-  async function detached({ request, key, lock, requests, client }) {
-    const ended = (async () => {
-      while (lock.state !== 'released' && lock.state !== 'lost') await sleep(1);
-    })();
-    requests.expect(ended.then(() => requests.live(`${request}/detached`, client, key, {}, turn)));
-  },
-];
-
-async function child({ request, key, service, requests }, name, parent, work = turn) {
-  const id = `${request}/${name}`;
-  await service.withLock(key, (lock) => requests.nested(request, id, parent, lock, work));
-}
-
-function pick(list, random) {
-  return list[Math.floor(random() * list.length)];
-}
 
 /** mulberry32: small, and the same on every machine. */
 export function seededRandom(seed) {

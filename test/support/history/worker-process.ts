@@ -39,7 +39,7 @@ export interface WorkerArguments {
   } & Demands;
   /** Whether it records when it was given no core. */
   readonly watchStalls: boolean;
-  /** The independent log: a file to which every section appends. */
+  /** A file to which every section appends. */
   readonly log: string;
 }
 
@@ -62,8 +62,6 @@ export interface Load {
   readonly timeoutShare: number;
   /** Abort after less than `longestHold`. */
   readonly abortShare: number;
-  /** Nest in their own section: by the same flow, in branches, deeper, throwing, forgotten, detached. */
-  readonly nestedShare: number;
   /** Default: plain. */
   readonly kind?: LoadKind;
 }
@@ -71,10 +69,7 @@ export interface Load {
 /** Requests for certain locks, each begun when the one before has ended, until the round ends. */
 export interface Flow {
   readonly key: string;
-  readonly load: Pick<
-    Load,
-    'longestHold' | 'waitTime' | 'timeoutShare' | 'abortShare' | 'nestedShare' | 'kind'
-  >;
+  readonly load: Pick<Load, 'longestHold' | 'waitTime' | 'timeoutShare' | 'abortShare' | 'kind'>;
   /** Between two requests, ms. */
   readonly longestPause: number;
 }
@@ -84,7 +79,7 @@ export interface Round {
   readonly number: number;
   readonly seed: number;
   readonly flows: readonly Flow[];
-  /** Files: the events of this worker's requests, and the independent log of all workers. */
+  /** Files: the events of this worker's requests, and the log to which the sections of all workers append. */
   readonly events: string;
   readonly log: string;
 }
@@ -163,7 +158,7 @@ export class WorkerProcess {
     const { client = 0, ...rest } = options;
     this.asked += 1;
     const name = `${this.name}:${this.asked}`;
-    const request = new RemoteRequest(name, this.name, {
+    const request = new RemoteRequest(name, {
       abort: () => this.send({ type: 'abort', request: name }),
       release: () => this.send({ type: 'release', request: name }),
       assertHeld: () => this.send({ type: 'assertHeld', request: name }),

@@ -25,11 +25,7 @@ export class Requests {
    * @param work what it does inside; absent: it stays until `release`
    */
   live(request, client, key, options, work) {
-    return this.expect(this.#live(request, client, key, options, work));
-  }
-
-  /** Is not idle before `life` is over: also that of a request which begins only later. */
-  expect(life) {
+    const life = this.#live(request, client, key, options, work);
     this.#all.add(life);
     void life.finally(() => this.#all.delete(life));
     return life;
@@ -53,8 +49,8 @@ export class Requests {
       lock.signal.addEventListener('abort', () => {
         if (lock.signal.reason?.code === 'LOST') record('lost', {});
       });
-      await this.#section(request, key, lock, running, work, service).catch((error) => {
-        // A nested request inside a lost hold is refused with that; anything else should not have happened.
+      await this.#section(request, key, lock, running, work).catch((error) => {
+        // A lock that is lost lets nobody in; anything else should not have happened.
         if (error.code !== 'LOST') record('error', describe(error));
       });
       record('releaseSent', {});
@@ -68,34 +64,14 @@ export class Requests {
     }
   }
 
-  async #section(request, key, lock, running, work, service) {
+  async #section(request, key, lock, running, work) {
     this.#look(request, lock);
     this.#write('B', request, key, lock);
-    await lock.run(async () => {
-      if (work) await work({ request, key, lock, service });
-      else await new Promise((resolve) => (running.release = resolve));
-    });
+    await lock.run(work ?? (() => new Promise((resolve) => (running.release = resolve))));
     // Who has lost the lock does not write any more. Who writes looks once more: only then was it surely held meanwhile.
     if (!this.#look(request, lock)) return;
     this.#write('E', request, key, lock);
     this.#look(request, lock);
-  }
-
-  /** Works in a nested section, by the same flow or by a branch of it. */
-  async nested(outer, child, parent, lock, work) {
-    this.#recorder.record('nested', { request: outer, child, parent, token: lock.token ?? null });
-    try {
-      this.#look(outer, lock);
-      await work();
-      this.#look(outer, lock);
-    } finally {
-      this.#recorder.record('nestedEnd', { request: outer, child });
-    }
-  }
-
-  /** Records how many holds are open, and how many should be. */
-  countHolds(request, lock, expected) {
-    this.#recorder.record('holds', { request, expected, actual: lock.holdCount });
   }
 
   /** Without effect on one that is over. */
@@ -137,7 +113,7 @@ export class Requests {
     return held;
   }
 
-  /** One line of the independent log, which knows no order but that of the writes. */
+  /** One line of the log, which knows no order but that of the writes. */
   #write(what, request, key, lock) {
     writeSync(this.#log, `${JSON.stringify([what, key, request, lock.token ?? null])}\n`);
     this.#recorder.record('op', { request });

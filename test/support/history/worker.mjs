@@ -18,8 +18,6 @@ const EVENTS_FD = 4;
 const DRAIN_TIMEOUT = 2_000;
 /** How long what is left open may take to go after a close, ms: ioredis waits 2 s for a server that does not close its side. */
 const EXIT_TIME_LIMIT = 4_000;
-/** A nested section that was not awaited may end a little after its request, ms. */
-const GAUGE_TIME_LIMIT = 250;
 /** How long a process reads nothing before its host is suspended, ms. */
 const UNREAD = 500;
 
@@ -98,7 +96,7 @@ async function close() {
   for (const engine of engines) engine.beginShutdown();
   requests.releaseAll();
   const idle = requests.idle().then(() => true);
-  if (await Promise.race([idle, sleep(DRAIN_TIMEOUT, false, { ref: false })])) await checkGauges();
+  if (await Promise.race([idle, sleep(DRAIN_TIMEOUT, false, { ref: false })])) checkGauges();
   await Promise.all(engines.map((engine) => engine.close()));
   recorder.record('closed', {});
   process.disconnect();
@@ -109,15 +107,10 @@ async function close() {
 }
 
 /** All requests have ended: the gauges of the metrics, which show what waits and what is held, are back at 0. */
-async function checkGauges() {
-  const left = () => {
-    const load = new Map();
-    for (const engine of engines) engine.addLoad(load);
-    return [...load.values()];
-  };
-  for (const end = performance.now() + GAUGE_TIME_LIMIT; left().length > 0 && performance.now() < end;)
-    await sleep(5);
-  for (const { waiting, held } of left()) {
+function checkGauges() {
+  const load = new Map();
+  for (const engine of engines) engine.addLoad(load);
+  for (const { waiting, held } of load.values()) {
     recorder.record('leftOpen', { what: `gauges: ${waiting} waiting, ${held} held` });
   }
 }

@@ -1,7 +1,9 @@
+import { jest } from '@jest/globals';
 import type { FairLockError } from '../../../lib/core/errors/errors.js';
 import type { FairLockService } from '../../../lib/core/engine/fair-lock-service.js';
 import type { EngineDefaults } from '../../../lib/core/options/acquire-options.js';
 import { LockEngine } from '../../../lib/core/engine/lock-engine.js';
+import { follow, type Follower, unfollow } from '../../../lib/core/runtime/abort-relay.js';
 import { runForClient } from '../../../lib/core/runtime/async-context.js';
 import type { Grant } from '../../../lib/core/port/lock-store.js';
 import type { Wait } from '../../../lib/core/port/wait.js';
@@ -84,6 +86,23 @@ export function bench(defaults: Partial<EngineDefaults> = {}): Bench {
   return { store, engine, service: engine.service, warnings };
 }
 
+/** A bench for each test of a file. When a test has ended, its engine keeps nothing. */
+export function benchForEach(
+  defaults: Partial<EngineDefaults> = {},
+): Bench & { renew(own: Partial<EngineDefaults>): void } {
+  const b = {} as Bench;
+  const renew = (own: Partial<EngineDefaults>): void => {
+    void (b as Partial<Bench>).engine?.close();
+    Object.assign(b, bench(own));
+  };
+  beforeEach(() => renew(defaults));
+  afterEach(async () => {
+    expect(leftovers(b.engine)).toEqual(NOTHING);
+    await b.engine.close();
+  });
+  return Object.assign(b, { renew });
+}
+
 /** What an engine still keeps: after everything has ended, nothing. */
 export function leftovers(engine: LockEngine): object {
   const inside = engine as unknown as {
@@ -106,20 +125,26 @@ export function forClientOf<T>(gone: AbortSignal, code: () => T): T {
     get awaitsAnswer() {
       return !gone.aborted;
     },
-    leaving: () => gone,
+    follow: (wait: Follower) => follow(gone, wait),
+    unfollow: (wait: Follower) => unfollow(gone, wait),
   };
   return runForClient(client, code);
 }
 
-/** The wait times of the requests that reach `store` from now on. */
+/** For how long the requests that reach `store` from now on may wait. */
 export function recordWaitTimes(store: RecordingStore): number[] {
   const waitTimes: number[] = [];
   const acquire = store.acquire.bind(store);
   store.acquire = (wait) => {
-    waitTimes.push(wait.waitTime);
+    waitTimes.push(wait.deadline - wait.since);
     return acquire(wait);
   };
   return waitTimes;
+}
+
+/** Time is what a test says; the event loop turns as it does. */
+export function fakeTime(): void {
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
 }
 
 /** Lets everything happen that can happen without time passing. */

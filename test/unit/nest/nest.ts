@@ -4,6 +4,8 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockModule, type FairLockModuleOptions, FairLockService } from 'nestjs-fair-lock';
 import { eventually, SOON } from '../../support/waiting.js';
 
+export { waiting } from '../../support/requests.js';
+
 /** The decorator without what the compiler checks, as it comes from plain JavaScript. */
 export const Locked = FairLocked as unknown as (key?: unknown, options?: object) => MethodDecorator;
 
@@ -17,12 +19,6 @@ export async function nestWith(
   }).compile();
   await module.init();
   return { module, locks: module.get(FairLockService) };
-}
-
-/** Resolves when `count` requests wait for `key`. */
-export async function waiting(locks: FairLockService, key: string, count: number): Promise<void> {
-  const isSo = async () => (await locks.inspect(key)).queueLength === count;
-  await eventually(isSo, SOON, `${count} in line for ${key}`);
 }
 
 /** Resolves when `key` is free. */

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { Wait } from '../../../lib/core/port/wait.js';
 import { now, type Instant } from '../../../lib/core/port/lease.js';
 import type { Grant } from '../../../lib/core/port/lock-store.js';
@@ -10,8 +11,9 @@ import type { Turn } from '../../../lib/stores/redis/request.js';
 import { Lock } from '../../../lib/stores/redis/lock.js';
 import type { Reply } from '../../../lib/stores/redis/reply.js';
 import { deferred } from '../../support/waiting.js';
+import { fakeTime } from '../core/support.js';
 
-const TIMES = { lease: 30_000, window: 9_000, commandTimeout: 1_000, row: 64 };
+const TIMES = { lease: 30_000, window: 9_000, commandTimeout: 1_000, rowLength: 64 };
 const FIRST_LEASE = 9_000;
 
 /** An acquire that was sent, for the test to answer. */
@@ -165,20 +167,6 @@ describe('one lock, as a client sees it', () => {
   });
   afterEach(() => scene.timers.stop());
 
-  test('rule 4: a lease counts from the sending of the command that proves it, less a margin', async () => {
-    const { grant } = scene.request();
-    await scene.asks[0]!.answer({ sentAt: ago(5_000), usual: 7 });
-    expect(grant()!.token).toBe(7);
-    expect(grant()!.lease.remaining()).toBeLessThanOrEqual(TIMES.lease * 0.9 - 5_000);
-  });
-
-  test('rule 4: a lease that has expired when the answer comes is not entered; the request asks again', async () => {
-    const { grant } = scene.request();
-    await scene.asks[0]!.answer({ sentAt: ago(TIMES.lease), usual: 7 });
-    expect(grant()).toBeUndefined();
-    expect(scene.lock.requests.size).toBe(1);
-  });
-
   test('rule 5: the lease of a message counts from the newest answered command that told a lower token', async () => {
     const [grant] = await scene.inLine(1, 10, ago(3_000));
     await scene.granted(11, 1);
@@ -278,105 +266,126 @@ describe('one lock, as a client sees it', () => {
     expect(scene.done).toHaveLength(1);
   });
 
-  test('rule 9: neighbours have their turns under one hold without Redis, in order, and its done names them', async () => {
-    const grants = await scene.inLine(3, 10);
-    await scene.granted(11, 1, 2, 3);
-    for (const [i, grant] of grants.entries()) {
-      expect(grants.map((one) => one() !== undefined)).toEqual([true, i > 0, i > 1]);
-      expect(grant()!.token).toBe(11 + i);
-      // Redis learns who has the turn if the hold lasts for 200 ms.
-      expect(scene.lock.beatAt - performance.now()).toBeLessThanOrEqual(200);
-      await grant()!.release();
-    }
-    expect(scene.done).toEqual([{ id: 'me:1', others: ['me:2::me', 'me:3::me'] }]);
-  });
-
-  test('rule 9: those that had no turn when the hold ends by force wait on in their places', async () => {
-    const [first, second] = await scene.inLine(2, 10);
-    await scene.granted(11, 1, 2);
-    scene.lock.ended({ sequence: 1, token: 12, by: 'force' });
-    expect(first!()!.lease.state).toBe('lost');
-    await first!()!.release();
-    expect(second!()).toBeUndefined();
-    expect(scene.asks).toHaveLength(2);
-    await scene.granted(13, 2);
-    expect(second!()?.token).toBe(13);
-  });
-
-  test('rule 9: if the first gives up while the grant is under way, its late message changes nothing', async () => {
-    const { wait } = scene.request();
-    await scene.asks[0]!.answer(reply(10, { answers: ['line 1 0'] }));
-    const [second] = await scene.inLine(1, 10);
-    wait.abort();
-    await scene.granted(11, 1, 2);
-    expect(second!()).toBeUndefined();
-    expect(scene.done).toEqual([{ id: 'me:1' }, { id: 'me:1', about: ':me' }]);
-    await scene.granted(13, 2);
-    expect(second!()?.token).toBe(13);
-  });
-
-  test('rule 9: whose turn is under a hold that Redis has ended loses it when Redis grants it anew, and gives that back at its end', async () => {
-    const [first, second] = await scene.inLine(2, 10);
-    await scene.granted(11, 1, 2);
-    await first!()!.release();
-    await scene.granted(20, 2);
-    expect(second!()!.lease.state).toBe('lost');
-    expect(scene.done).toEqual([]);
-    await second!()!.release();
-    expect(scene.done).toEqual([{ id: 'me:1', others: ['me:2::me'] }]);
-    // And when it has lost its turn, or ended, immediately.
-    await scene.granted(30, 2);
-    expect(scene.done.at(-1)).toEqual({ id: 'me:2' });
-  });
-
-  test('rule 9: a heartbeat names who has its turn, and those that had theirs before leave the queue', async () => {
-    const [first, second] = await scene.inLine(3, 10);
-    await scene.granted(11, 1, 2, 3);
-    await first!()!.release();
-    await second!()!.release();
-    expect(scene.beat().held).toEqual([{ id: 'me:1', lease: '', present: '13 me:3::me' }]);
-    expect(scene.done).toEqual([{ id: 'me:2', about: ':me', others: [] }]);
-  });
-
-  test('rule 9: the renewal of a hold is not put off by those that have their turns under it', async () => {
-    const [first] = await scene.inLine(2, 10);
-    await scene.granted(11, 1, 2);
-    const due = scene.lock.beatAt;
-    await first!()!.release();
-    expect(scene.lock.beatAt).toBe(due);
-  });
-
-  test('rule 9: one whose turn is over although Redis did not answer is not given the lock of another by a late message', async () => {
-    scene.unanswered = [];
-    const [first] = await scene.inLine(1, 10);
+  test('rule 8: a reminder of a hold that the client knows sends nothing, however long ago it was in the queue', async () => {
+    const [grant] = await scene.inLine(1, 10, ago(20_000));
+    await scene.beaten(['held 30000 11'], 11);
+    expect(grant!()!.lease.state).toBe('held');
     await scene.granted(11, 1);
-    void first!()!.release();
-    expect(scene.forgotten).toBe(false);
-    const [next] = await scene.inLine(1, 11);
-    await scene.granted(12, 2);
-    expect(next!()!.lease.state).toBe('held');
-    for (const answer of scene.unanswered) answer();
-    expect(next!()!.lease.state).toBe('held');
+    expect(scene.lock.beatAt).toBeGreaterThan(performance.now() + 1_000);
   });
 
-  test.each([
-    ['Redis no longer knows a hold that the replicas were to confirm', 'none', now],
-    [
-      'the replicas confirm a hold when its lease has expired',
-      `held ${FIRST_LEASE} 11`,
-      () => ago(FIRST_LEASE),
-    ],
-  ])('rule 9: if %s, its request asks again, and its neighbours wait', async (_, answer, sentAt) => {
-    scene.timers.stop();
-    scene = new Scene(true);
-    const [, second] = await scene.inLine(2, 10);
-    await scene.granted(11, 1, 2);
-    await scene.beaten([answer, 'line'], 11, sentAt());
-    expect(second!()).toBeUndefined();
-    // The pause of a millisecond may have ended by now.
-    const asks = ['ready', 'pausing', 'asked'];
-    const states = [...scene.lock.requests.values()].map(({ state }) => state.is);
-    expect(states.map((is) => (asks.includes(is) ? 'asks' : is)).sort()).toEqual(['asks', 'waiting']);
+  test('rule 8: a grant that the client doubts makes it ask once, although the heartbeat that asks may remind it again', async () => {
+    await scene.inLine(1, 10);
+    scene.beat();
+    scene.lock.beatFailed({ retryAfter: 0 });
+    await scene.granted(11, 1);
+    expect(scene.lock.beatAt).toBeLessThanOrEqual(performance.now());
+    await scene.beaten(['line'], 11);
+    await scene.granted(11, 1);
+    expect(scene.lock.beatAt).toBeGreaterThan(performance.now());
+  });
+
+  describe('rule 9:', () => {
+    // Turns are handed on for 100 ms.
+    beforeEach(fakeTime);
+    afterEach(() => void jest.useRealTimers());
+
+    test('neighbours have their turns under one hold without Redis, in order, and its done names them', async () => {
+      const grants = await scene.inLine(3, 10);
+      await scene.granted(11, 1, 2, 3);
+      for (const [i, grant] of grants.entries()) {
+        expect(grants.map((one) => one() !== undefined)).toEqual([true, i > 0, i > 1]);
+        expect(grant()!.token).toBe(11 + i);
+        // Redis learns who has the turn if the hold lasts for 200 ms.
+        expect(scene.lock.beatAt - performance.now()).toBeLessThanOrEqual(200);
+        await grant()!.release();
+      }
+      expect(scene.done).toEqual([{ id: 'me:1', others: ['me:2::me', 'me:3::me'] }]);
+    });
+
+    test('those that had no turn when the hold ends by force wait on in their places', async () => {
+      const [first, second] = await scene.inLine(2, 10);
+      await scene.granted(11, 1, 2);
+      scene.lock.ended({ sequence: 1, token: 12, by: 'force' });
+      expect(first!()!.lease.state).toBe('lost');
+      await first!()!.release();
+      expect(second!()).toBeUndefined();
+      expect(scene.asks).toHaveLength(2);
+      await scene.granted(13, 2);
+      expect(second!()?.token).toBe(13);
+    });
+
+    test('if the first gives up while the grant is under way, its late message changes nothing', async () => {
+      const { wait } = scene.request();
+      await scene.asks[0]!.answer(reply(10, { answers: ['line 1 0'] }));
+      const [second] = await scene.inLine(1, 10);
+      wait.abort();
+      await scene.granted(11, 1, 2);
+      expect(second!()).toBeUndefined();
+      expect(scene.done).toEqual([{ id: 'me:1' }, { id: 'me:1', about: ':me' }]);
+      await scene.granted(13, 2);
+      expect(second!()?.token).toBe(13);
+    });
+
+    test('whose turn is under a hold that Redis has ended loses it when Redis grants it anew, and gives that back at its end', async () => {
+      const [first, second] = await scene.inLine(2, 10);
+      await scene.granted(11, 1, 2);
+      await first!()!.release();
+      await scene.granted(20, 2);
+      expect(second!()!.lease.state).toBe('lost');
+      expect(scene.done).toEqual([]);
+      await second!()!.release();
+      expect(scene.done).toEqual([{ id: 'me:1', others: ['me:2::me'] }]);
+      // And when it has lost its turn, or ended, immediately.
+      await scene.granted(30, 2);
+      expect(scene.done.at(-1)).toEqual({ id: 'me:2' });
+    });
+
+    test('a heartbeat names who has its turn, and those that had theirs before leave the queue', async () => {
+      const [first, second] = await scene.inLine(3, 10);
+      await scene.granted(11, 1, 2, 3);
+      await first!()!.release();
+      await second!()!.release();
+      expect(scene.beat().held).toEqual([{ id: 'me:1', lease: '', present: '13 me:3::me' }]);
+      expect(scene.done).toEqual([{ id: 'me:2', about: ':me', others: [] }]);
+    });
+
+    test('the renewal of a hold is not put off by those that have their turns under it', async () => {
+      const [first] = await scene.inLine(2, 10);
+      await scene.granted(11, 1, 2);
+      const due = scene.lock.beatAt;
+      await first!()!.release();
+      expect(scene.lock.beatAt).toBe(due);
+    });
+
+    test('one whose turn is over although Redis did not answer is not given the lock of another by a late message', async () => {
+      scene.unanswered = [];
+      const [first] = await scene.inLine(1, 10);
+      await scene.granted(11, 1);
+      void first!()!.release();
+      expect(scene.forgotten).toBe(false);
+      const [next] = await scene.inLine(1, 11);
+      await scene.granted(12, 2);
+      expect(next!()!.lease.state).toBe('held');
+      for (const answer of scene.unanswered) answer();
+      expect(next!()!.lease.state).toBe('held');
+    });
+
+    test.each([
+      ['Redis no longer knows a hold that the replicas were to confirm', 'none', now],
+      [
+        'the replicas confirm a hold when its lease has expired',
+        `held ${FIRST_LEASE} 11`,
+        () => ago(FIRST_LEASE),
+      ],
+    ])('if %s, its request asks again, and its neighbours wait', async (_, answer, sentAt) => {
+      scene = new Scene(true);
+      const [, second] = await scene.inLine(2, 10);
+      await scene.granted(11, 1, 2);
+      await scene.beaten([answer, 'line'], 11, sentAt());
+      expect(second!()).toBeUndefined();
+      expect([...scene.lock.requests.values()].map(({ state }) => state.is)).toEqual(['pausing', 'waiting']);
+    });
   });
 
   test('a message of several shared holds, whose token is that of the last, does not end one that an answer has told already', async () => {

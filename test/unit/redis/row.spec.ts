@@ -11,11 +11,11 @@ function neighbour(sequence: number): Neighbour & { mayHaveTurn: boolean } {
 describe('a row: the turns under one hold (rule 9)', () => {
   const two = neighbour(2);
   const three = neighbour(3);
-  let row: Row;
-  /** A turn ends at this time after the grant. */
+  let row: Row<Neighbour>;
+  /** A turn ends at this time after the grant: the token of the next. */
   const turnEnds = (after: number): number | undefined => {
     row.ended();
-    return row.next(GRANTED_AT + after);
+    return row.next(GRANTED_AT + after)?.token;
   };
   beforeEach(() => {
     two.mayHaveTurn = three.mayHaveTurn = true;
@@ -23,9 +23,9 @@ describe('a row: the turns under one hold (rule 9)', () => {
   });
 
   test('neighbours have their turns in order, with the tokens of their places; who has ended has none', () => {
-    expect(turnEnds(10)).toBe(1);
+    expect(turnEnds(10)).toBe(12);
     expect(row.words).toBe('12 me:2::me');
-    expect(turnEnds(20)).toBe(3);
+    expect(turnEnds(20)).toBe(14);
     expect(row.words).toBe('14 me:3::me');
     expect(turnEnds(30)).toBeUndefined();
     expect(row.takeServed()).toEqual([two, three]);
@@ -33,22 +33,22 @@ describe('a row: the turns under one hold (rule 9)', () => {
 
   test('one that gave up meanwhile is passed over', () => {
     two.mayHaveTurn = false;
-    expect(turnEnds(10)).toBe(3);
+    expect(turnEnds(10)).toBe(14);
   });
 
   test('no turn begins more than 100 ms after the grant', () => {
-    expect(turnEnds(100)).toBe(1);
+    expect(turnEnds(100)).toBe(12);
     expect(turnEnds(101)).toBeUndefined();
     expect(row.takeServed()).toEqual([two]);
   });
 
   test('Redis learns 200 ms after the grant who has the turn, and after that nothing more', () => {
-    expect(row.tellAt).toBeUndefined();
+    expect(row.announceAt).toBeUndefined();
     turnEnds(10);
     turnEnds(20);
-    expect(row.tellAt).toBe(GRANTED_AT + 200);
-    row.told();
-    expect(row.tellAt).toBeUndefined();
+    expect(row.announceAt).toBe(GRANTED_AT + 200);
+    row.announced();
+    expect(row.announceAt).toBeUndefined();
     expect(row.words).toBe('');
   });
 

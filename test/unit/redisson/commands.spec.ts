@@ -1,4 +1,4 @@
-import type { CommandLink } from '../../../lib/stores/redis-client/commands/link.js';
+import type { CommandConnection } from '../../../lib/stores/redis-client/commands/command-connection.js';
 import { Retry } from '../../../lib/stores/redis-client/commands/retry.js';
 import type { Script } from '../../../lib/stores/redis-client/commands/script.js';
 import { RedissonCommands } from '../../../lib/stores/redisson/commands.js';
@@ -21,7 +21,7 @@ describe('leaving a queue of the redisson store', () => {
           },
         });
       });
-    const connection = { ready: true, graceUntil: 0, scripts: { run } } as unknown as CommandLink;
+    const connection = { ready: true, graceUntil: 0, scripts: { run } } as unknown as CommandConnection;
     const link = { connection, retry: new Retry(connection) };
     return { sent, commands: new RedissonCommands(link, { commandTimeout: 1_000 }, 'PUBLISH') };
   }

@@ -79,7 +79,7 @@ export class LockUnderTest {
   /** Answers the oldest command. */
   async reply(body: object): Promise<void> {
     const { at, resolve } = this.next();
-    resolve({ sentAt: at, repeated: false, ...body });
+    resolve({ sentAt: at, unanswered: false, ...body });
     await settled();
   }
 

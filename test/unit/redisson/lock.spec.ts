@@ -104,7 +104,7 @@ describe('a lock of the redisson store', () => {
 
     test('a late copy of its acquire may take the lock: it leaves again after pauses that double, until a lease has passed', async () => {
       const wait = lock.request('a');
-      await lock.reply({ status: 'granted', left: LEASE, waiting: 0, grantedAt: 0, repeated: true });
+      await lock.reply({ status: 'granted', left: LEASE, waiting: 0, grantedAt: 0, unanswered: true });
       await lock.pass(500);
       void (await wait.promise).release();
       await lock.reply({ woken: undefined });

@@ -2,8 +2,6 @@ import type { Cluster, Redis } from 'ioredis';
 import { emit } from '../../../core/diagnostics/diagnostics.js';
 import { ClusterNodes } from '../connection/cluster-nodes.js';
 import type { RedisConnection } from '../connection/redis-source.js';
-import type { CommandLink } from './link.js';
-import { BackOff } from '../server/back-off.js';
 import { closeClient } from '../server/close-client.js';
 import {
   clientEnded,
@@ -21,32 +19,40 @@ import { Outages } from '../server/outages.js';
 import { after, Signal } from '../server/time-limit.js';
 import { ScriptSender } from './script-sender.js';
 
-/** The connection that carries the scripts. */
-export class CommandConnection implements CommandLink {
+/** Bounds of the pause before a command is repeated, ms; and the pause as a part of the time since the last response. */
+const SHORTEST_PAUSE = 100;
+const LONGEST_PAUSE = 1_000;
+const PAUSE_SHARE = 1 / 4;
+
+/**
+ * The connection that carries the scripts: all that a store asks of the client library for its commands. For messages there is `Subscriber`,
+ * whose public part is as small.
+ */
+export class CommandConnection {
   /** The one way to run a script. */
   readonly scripts: ScriptSender;
   private lastError: unknown;
+  /** Called after each connect; on Redis Cluster after that of each node, and when other nodes may serve some slots. */
   onConnected: (() => void) | undefined;
+  /** Called after each loss of a connection. */
   onClosed: (() => void) | undefined;
   private readonly readyOrClosed = new Signal();
   private readonly nodes: ClusterNodes | undefined;
-  private readonly backOff = new BackOff();
+  /** Since when commands have failed because of the server (monotonic ms); undefined: the last one did not. */
+  private failingSince: number | undefined;
   private closed = false;
   private readySince = 0;
   private lastReply = 0;
+  /** Until then (monotonic ms) commands are repeated even if their time is up: the connection was idle, and then dead. */
   graceUntil = 0;
   /** Whether that grace was given since the last reply. */
   private graced = false;
-  /** Whether it lasts: until it has ended, no time-out is an outage. */
-  private isGrace = false;
   /** Nothing was answered on this connection, which was dropped for that. */
   private dropped = false;
   /** When the server accepted the connection on which it has said nothing yet. */
   private acceptedAt: number | undefined;
   /** How long the last connection took until its first response, ms. */
   private greetedIn = 0;
-  /** Whether the last command failed. */
-  private failing = false;
 
   constructor(
     private readonly connection: RedisConnection,
@@ -64,16 +70,13 @@ export class CommandConnection implements CommandLink {
       failed: (error) => this.noted(this.meaningOf(error)),
       overdue: (since) => this.overdue(since),
     });
-    if (client.isCluster) {
-      this.nodes = new ClusterNodes(client as Cluster, {
-        ready: () => this.onConnected?.(),
-        closed: () => this.onClosed?.(),
-        moved: () => this.onConnected?.(),
-      });
-    } else {
+    const connected = (): void => this.onConnected?.();
+    const closed = (): void => this.onClosed?.();
+    if (client.isCluster) this.nodes = new ClusterNodes(client as Cluster, connected, closed);
+    else {
       client.on('close', () => {
         this.outages.broken();
-        this.onClosed?.();
+        closed();
       });
     }
     client.on('connect', () => (this.acceptedAt = performance.now()));
@@ -91,6 +94,7 @@ export class CommandConnection implements CommandLink {
     return options?.tls !== undefined;
   }
 
+  /** Whether commands can be sent now. */
   get ready(): boolean {
     return this.client.status === 'ready';
   }
@@ -99,24 +103,29 @@ export class CommandConnection implements CommandLink {
     return this.client.isCluster;
   }
 
+  /** Begins to connect unless it has begun already. A failure is not an error here: it tries again. */
   connect(): void {
     if (this.client.status === 'wait') this.client.connect().catch(() => undefined);
     else if (this.ready) this.onReady();
   }
 
+  /** Resolves when commands can be sent, or after `limit` ms. Does not keep the process alive. */
   async whenReady(limit: number): Promise<void> {
     if (!this.ready && !this.closed) await this.readyOrClosed.within(limit);
   }
 
+  /** Resolves with how many connections the server counts at the channel; undefined: it counts only some, as a Cluster node. */
   async publish(channel: string, text: string): Promise<number | undefined> {
     const listeners = await this.client.publish(channel, text);
     return this.isCluster ? undefined : listeners;
   }
 
+  /** Resolves with how many replicas have what this connection wrote, after `timeout` ms at most. */
   async wait(min: number, timeout: number): Promise<number> {
     return Number(await this.client.call('WAIT', min, Math.ceil(timeout)));
   }
 
+  /** Drops the connection, which may be half open, and makes a new one. */
   reconnect(): void {
     if (!this.isCluster && this.ready) this.client.disconnect(true);
   }
@@ -130,11 +139,11 @@ export class CommandConnection implements CommandLink {
 
   /** Why there is no connection, as far as it is known. */
   get connectError(): unknown {
-    const { client } = this;
-    const usesTls = 'tls' in client.options && client.options.tls;
+    const usesTls = this.usesTls && !this.nodes;
     // The words of ioredis where its own time is up. Those of the system name the address.
     const silent = this.lastError instanceof Error && this.lastError.message === 'connect ETIMEDOUT';
-    if (usesTls && (silent || (!this.lastError && client.status === 'connecting'))) return UNANSWERED_TLS;
+    if (usesTls && (silent || (!this.lastError && this.client.status === 'connecting')))
+      return UNANSWERED_TLS;
     return this.lastError;
   }
 
@@ -143,10 +152,12 @@ export class CommandConnection implements CommandLink {
     return !this.nodes && (this.dropped || this.acceptedAt !== undefined);
   }
 
+  /** Why a command cannot be sent now: the failure that it would have. */
   notSent(): CommandFailure {
     return this.meaningOf(new Error("Stream isn't writeable"));
   }
 
+  /** What a request is told that has waited for `waitTime` ms without a reply. */
   unanswered(waitTime: number): CommandFailure {
     if (!this.ready) return this.notSent();
     return commandTimeout(waitTime, 'waitTime', this.slowness);
@@ -169,7 +180,7 @@ export class CommandConnection implements CommandLink {
       this.nodes || this.ready
         ? undefined
         : (refusedCredentials(error) ?? noConnection(this.connectError, this.usesTls));
-    if (failure && !this.closed) this.outages.notConnected(failure);
+    if (failure && !this.closed) this.outages.notServing(failure);
   }
 
   private onReady(): void {
@@ -183,14 +194,19 @@ export class CommandConnection implements CommandLink {
     this.onConnected?.();
   }
 
-  private replied(): void {
+  /**
+   * A connection that was dropped closes when the server does so, or after `disconnectTimeout` of ioredis. What it still says does not count:
+   * a primary that was frozen may have been replaced, and grant what it has no right to grant.
+   */
+  private replied(): boolean {
+    if (this.dropped) return false;
     this.lastReply = performance.now();
     this.graced = false;
-    this.backOff.since = undefined;
     this.outages.served();
-    if (!this.failing) return;
-    this.failing = false;
-    emit({ type: 'store-recovery' });
+    const recovers = this.failingSince !== undefined;
+    this.failingSince = undefined;
+    if (recovers) emit({ type: 'store-recovery' });
+    return true;
   }
 
   private meaningOf(error: unknown): CommandFailure {
@@ -232,23 +248,30 @@ export class CommandConnection implements CommandLink {
    */
   private forgiveIdle(since: number, failure: CommandFailure): void {
     if (this.graced || since - this.lastReply <= this.timeout || this.closed) return;
-    this.graced = this.isGrace = true;
+    this.graced = true;
     this.graceUntil = performance.now() + this.timeout;
     after(this.timeout, () => {
-      this.isGrace = false;
       if (this.lastReply < since && !this.closed) this.outages.failed(failure);
     }).unref();
   }
 
-  /** Adds the pause before a repetition, and publishes the failure to diagnostics subscribers. */
+  /**
+   * Adds the pause before a repetition, and publishes the failure to diagnostics subscribers. All locks share one pause, which grows during an
+   * outage, so that a thousand locks neither keep the process busy nor flood a server that comes back. Without a connection there is no
+   * repeating: each lock sends its request after the reconnect.
+   */
   private noted(failure: CommandFailure): CommandFailure {
-    const paused = this.backOff.after(failure, this.ready);
-    if (paused.failure === undefined) return paused;
-    const forgiven = paused.failure === 'timeout' && this.isGrace;
-    if (!this.closed && !forgiven) this.outages.failed(paused);
-    this.failing = true;
-    emit({ type: 'store-failure', failure: paused.failure });
-    return paused;
+    // The data of one lock cannot be read.
+    if (failure.failure === undefined) return failure;
+    const time = performance.now();
+    this.failingSince ??= time;
+    const pause = Math.max(SHORTEST_PAUSE, (time - this.failingSince) * PAUSE_SHARE);
+    failure.retryAfter = this.ready ? Math.min(pause, LONGEST_PAUSE) : Infinity;
+    // Until the grace has ended, no time-out is an outage.
+    const forgiven = failure.failure === 'timeout' && time < this.graceUntil;
+    if (!this.closed && !forgiven) this.outages.failed(failure);
+    emit({ type: 'store-failure', failure: failure.failure });
+    return failure;
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { CommandLink } from './link.js';
+import type { CommandConnection } from './command-connection.js';
 import type { Overdue } from './script.js';
 import { toCommandFailure, type CommandFailure } from '../server/server-failure.js';
 import { Signal } from '../server/time-limit.js';
@@ -20,9 +20,7 @@ export class Retry {
   private readonly closing = new Signal();
   private closed = false;
 
-  constructor(
-    private readonly connection: Pick<CommandLink, 'ready' | 'whenReady' | 'graceUntil' | 'notSent'>,
-  ) {}
+  constructor(private readonly connection: CommandConnection) {}
 
   /** Whether the time until `deadline` (monotonic) is up, and the grace of the connection as well. */
   isOver(deadline: number): boolean {

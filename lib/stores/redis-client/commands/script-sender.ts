@@ -2,14 +2,15 @@ import type { Cluster, Redis } from 'ioredis';
 import { LinkedList, type Linked } from '../../../core/runtime/linked-list.js';
 import type { CommandFailure } from '../server/server-failure.js';
 import { after } from '../server/time-limit.js';
-import type { Overdue, Script, ScriptRunner } from './script.js';
+import type { Overdue, Script, ScriptRunner, Words } from './script.js';
 
 /** The server does not know the script, so it did not run. The next time it is sent as text. */
 export class UnknownScript extends Error {}
 
 /** What a connection does when a script was answered or not. */
 interface Outcomes {
-  replied(): void;
+  /** @returns whether the reply counts */
+  replied(): boolean;
   /** @returns the error for the caller, made from the `error` of ioredis */
   failed(error: unknown): Error;
   /** A script that was sent at `since` (monotonic ms) is not answered. Called again each time that the limit has passed once more. */
@@ -46,12 +47,7 @@ export class ScriptSender implements ScriptRunner {
    *
    * @throws the error from `outcomes`
    */
-  async run(
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    overdue?: Overdue,
-  ): Promise<unknown> {
+  async run(script: Script, keys: readonly string[], args: Words, overdue?: Overdue): Promise<unknown> {
     for (;;) {
       try {
         return await this.runOnce(script, keys, args, overdue);
@@ -66,20 +62,15 @@ export class ScriptSender implements ScriptRunner {
    *
    * @throws UnknownScript if the server does not know it: it did not run; or as `run`
    */
-  runOnce(
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    overdue?: Overdue,
-  ): Promise<unknown> {
+  runOnce(script: Script, keys: readonly string[], args: Words, overdue?: Overdue): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const call = new SentScript(this.limit, reject, overdue);
       this.pending.add(call);
       this.send(script, keys, args).then(
         (reply) => {
           this.pending.delete(call);
-          this.outcomes.replied();
-          resolve(reply);
+          if (this.outcomes.replied()) resolve(reply);
+          else this.refuse(call);
         },
         (error: unknown) => {
           if (!this.pending.delete(call)) return; // closed
@@ -95,11 +86,7 @@ export class ScriptSender implements ScriptRunner {
    *
    * @throws UnknownScript, or what ioredis rejects with
    */
-  async runNow(
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<unknown> {
+  async runNow(script: Script, keys: readonly string[], args: Words): Promise<unknown> {
     try {
       return await this.send(script, keys, args);
     } catch (error) {
@@ -112,15 +99,16 @@ export class ScriptSender implements ScriptRunner {
     clearTimeout(this.timer);
     for (let call = this.pending.first; call; call = this.pending.first) {
       this.pending.delete(call);
-      call.reject(this.outcomes.failed(new Error('Connection is closed.')));
+      this.refuse(call);
     }
   }
 
-  private send(
-    { sha1, lua }: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<unknown> {
+  /** Rejects a call as if its connection had broken. */
+  private refuse(call: SentScript): void {
+    call.reject(this.outcomes.failed(new Error('Connection is closed.')));
+  }
+
+  private send({ sha1, lua }: Script, keys: readonly string[], args: Words): Promise<unknown> {
     try {
       if (!this.unknown.has(sha1) || this.loading.has(sha1)) {
         return this.client.evalsha(sha1, keys.length, ...keys, ...args);

@@ -8,18 +8,16 @@ export interface Script {
   readonly sha1: string;
 }
 
+/** The values of a command, besides its keys. */
+export type Words = readonly (string | number)[];
+
 /** Called each time that a command has not been answered within `commandTimeout`. Its answer may still come, on the same connection. */
 export type Overdue = (failure: CommandFailure) => void;
 
 /** Runs scripts. */
 export interface ScriptRunner {
   /** Resolves with the reply, however late; rejects if the server rejects the script, or the connection breaks first. */
-  run(
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    overdue?: Overdue,
-  ): Promise<unknown>;
+  run(script: Script, keys: readonly string[], args: Words, overdue?: Overdue): Promise<unknown>;
 }
 
 /** Joins the parts of a script, some of which several scripts share. `tools/embed-lua.mjs` writes the arguments. */

@@ -4,28 +4,23 @@ import { atMost } from '../server/time-limit.js';
 /** Least time between two refreshes of the slot map, ms: a failover causes many refusals, and needs one refresh. */
 const REFRESH_PAUSE = 100;
 
-/** What becomes of the nodes behind a Cluster client. */
-interface Changes {
-  /** A node is connected. */
-  ready(node: Redis): void;
-  /** The connection to a node broke. */
-  closed(node: Redis): void;
-  /** Other nodes may serve some of the slots. */
-  moved(): void;
-}
-
 /** The nodes behind a Cluster client, which `CommandConnection` treats as one connection. */
 export class ClusterNodes {
   private refreshedAt = -Infinity;
   private probing = false;
 
+  /**
+   * @param connected a node is connected, or other nodes may serve some of the slots
+   * @param closed the connection to a node broke
+   */
   constructor(
     private readonly cluster: Cluster,
-    private readonly changes: Changes,
+    private readonly connected: () => void,
+    private readonly closed: () => void,
   ) {
     for (const node of cluster.nodes()) this.watch(node);
     cluster.on('+node', (node: Redis) => this.watch(node));
-    cluster.on('refresh', () => changes.moved());
+    cluster.on('refresh', connected);
   }
 
   /** Refreshes the slot map: a command was rejected or its connection broke, and ioredis refreshes only on a redirection. */
@@ -50,12 +45,12 @@ export class ClusterNodes {
   }
 
   private watch(node: Redis): void {
-    node.on('ready', () => this.changes.ready(node));
+    node.on('ready', this.connected);
     node.on('close', () => {
-      this.changes.closed(node);
+      this.closed();
       this.refresh();
     });
-    if (node.status === 'ready') this.changes.ready(node);
+    if (node.status === 'ready') this.connected();
   }
 }
 

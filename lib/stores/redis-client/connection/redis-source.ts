@@ -127,13 +127,14 @@ function newClient(client: Redis | Cluster | null | undefined, role: RedisRole):
   const isClient = typeof client?.on === 'function' && 'status' in client;
   if (isClient && !made.has(client)) {
     made.add(client);
+    if (client.isCluster) return client;
     // The lock subscribes again itself. If an attempt of ioredis were rejected, its unhandled rejection would end the process. And it
     // listens to the sentinels itself (`SentinelWatch`).
-    if (!client.isCluster) Object.assign(client.options, { autoResubscribe: false, failoverDetector: false });
+    const listening = { autoResubscribe: false, failoverDetector: false };
     // ioredis would send on the next connection what was not answered or could not be sent, whether it is still to be said or not; there a
     // WAIT proves nothing.
-    if (!client.isCluster)
-      Object.assign(client.options, { maxRetriesPerRequest: 0, enableOfflineQueue: false });
+    const sending = { maxRetriesPerRequest: 0, enableOfflineQueue: false };
+    Object.assign(client.options, listening, sending);
     return client;
   }
   throw new LockConfigurationError(

@@ -3,14 +3,8 @@ import { addressOf } from '../connection/cluster-nodes.js';
 import { toCommandFailure } from '../server/server-failure.js';
 import { atMost } from '../server/time-limit.js';
 
-/** The responses of the nodes, and a sentence for each node that did not respond. */
-export interface NodeAnswers<T> {
-  readonly answers: T[];
-  readonly problems: string[];
-}
-
 /**
- * Asks each Cluster node, or the only server. Returns the responses that came, even if some nodes did not respond.
+ * Asks each Cluster node, or the only server. Returns the responses that came, and a sentence for each node that did not respond.
  *
  * @param limit how long to look for nodes that joined, ms
  * @param command must settle, also where a node never responds
@@ -23,18 +17,22 @@ export async function askNodes<T>(
   limit: number,
   command: (node: Redis) => Promise<T>,
   missing: string,
-): Promise<NodeAnswers<T>> {
+): Promise<{ answers: T[]; problems: string[] }> {
   const nodes = await currentNodes(client, role, limit);
   const outcomes = await Promise.allSettled(nodes.map(command));
-  const found: NodeAnswers<T> = { answers: [], problems: [] };
+  const answers: T[] = [];
+  const problems: string[] = [];
   let failure: unknown = new Error("Cluster isn't ready");
-  outcomes.forEach((outcome, i) => {
-    if (outcome.status === 'fulfilled') return found.answers.push(outcome.value);
-    failure = outcome.reason;
-    return found.problems.push(`The node ${addressOf(nodes[i]!)} ${missing}.`);
-  });
-  if (found.answers.length === 0) throw toCommandFailure(failure);
-  return found;
+  for (const [i, outcome] of outcomes.entries()) {
+    if (outcome.status === 'fulfilled') {
+      answers.push(outcome.value);
+    } else {
+      failure = outcome.reason;
+      problems.push(`The node ${addressOf(nodes[i]!)} ${missing}.`);
+    }
+  }
+  if (answers.length === 0) throw toCommandFailure(failure);
+  return { answers, problems };
 }
 
 /**

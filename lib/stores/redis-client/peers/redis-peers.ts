@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import type { ClientIdentity, Listening, PeerAnswers, Peers } from '../../../core/port/peers.js';
 import type { CommandConnection } from '../commands/command-connection.js';
 import { askNodes } from './ask-nodes.js';
-import { answerMessage, parseMessage, questionMessage } from './peer-messages.js';
 import type { Retry } from '../commands/retry.js';
 import type { Subscriber } from '../connection/subscriber.js';
 import { toCommandFailure } from '../server/server-failure.js';
@@ -11,10 +10,8 @@ import { Signal, within } from '../server/time-limit.js';
 const DEAF =
   'This process is not receiving messages, so responses from others might be missing. It is resubscribing: try again.';
 
-/** What has come back to a question. */
-interface OpenQuestion {
-  heard(client: string, answer: string): void;
-}
+/** `Q nonce asker question`, and `A nonce client answer`. A client that does not know these messages ignores them. */
+const MESSAGE = /^([QA]) (\w{1,64}) ([\w-]{1,64}) (.*)$/s;
 
 /**
  * What clients ask each other. Each listens to its channel, `<channels><client id>`, where answers come, and to one that all clients
@@ -22,8 +19,8 @@ interface OpenQuestion {
  */
 export class RedisPeers implements Peers {
   onQuestion: ((question: string) => string | undefined) | undefined;
-  /** The questions that are asked at present, by nonce. */
-  private readonly open = new Map<string, OpenQuestion>();
+  /** What hears the responses to the questions that are asked at present, by nonce. */
+  private readonly open = new Map<string, (client: string, answer: string) => void>();
 
   /**
    * @param channels what the name of every client's channel begins with
@@ -50,9 +47,9 @@ export class RedisPeers implements Peers {
       answers.set(client, answer);
       if (answers.size >= expected) all.fire();
     };
-    this.open.set(nonce, { heard });
+    this.open.set(nonce, heard);
     try {
-      const { listeners, problems } = await this.publish(questionMessage(nonce, clientId, question));
+      const { listeners, problems } = await this.publish(`Q ${nonce} ${clientId} ${question}`);
       // Where the server counts nobody, as behind a proxy, only the time says when all have answered.
       expected = listeners > 0 ? listeners : Infinity;
       // The time for responses begins now: a connection that was idle may have had to be replaced before.
@@ -81,19 +78,18 @@ export class RedisPeers implements Peers {
 
   /** Whether `received` was a message between clients. Never throws. */
   onMessage(received: string): boolean {
-    const message = parseMessage(received);
-    if (!message) return false;
-    const { isQuestion, nonce, sender, text } = message;
-    const isOwn = isQuestion && sender === this.self.clientId;
-    if (!isQuestion || isOwn) {
-      this.open.get(nonce)?.heard(sender, text);
+    const { clientId } = this.self;
+    const [, kind, nonce = '', sender = '', text = ''] = MESSAGE.exec(received) ?? [];
+    if (kind === undefined) return false;
+    if (kind === 'A' || sender === clientId) {
+      this.open.get(nonce)?.(sender, text);
       return true;
     }
     const answer = this.onQuestion?.(text);
     if (answer === undefined) return true;
     // If this fails, the asker shows this client as silent, which is correct.
     this.connection
-      .publish(this.channels + sender, answerMessage(nonce, this.self.clientId, answer))
+      .publish(this.channels + sender, `A ${nonce} ${clientId} ${answer}`)
       .catch(() => undefined);
     return true;
   }

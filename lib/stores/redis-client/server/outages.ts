@@ -80,44 +80,17 @@ export class Outages {
     this.served();
   }
 
-  /** An attempt to connect failed. */
-  notConnected(failure: CommandFailure): void {
-    this.note(failure);
-  }
-
   /** A command failed. */
   failed(failure: CommandFailure): void {
     if (failure.failure === 'unreachable' && !this.present) {
       this.broken();
       if (performance.now() - this.brokenAt! < QUIET) return;
     }
-    this.note(failure);
+    this.notServing(failure);
   }
 
-  /** A command was answered. */
-  served(): void {
-    const { present } = this;
-    this.brokenAt = undefined;
-    if (!present) return;
-    const time = performance.now();
-    present.servedAt ??= time;
-    if (this.isTrying) return;
-    this.isTrying = true;
-    after(Math.max(0, present.failedAt + QUIET - time), () => void this.endIfServing()).unref();
-  }
-
-  private async endIfServing(): Promise<void> {
-    const { present } = this;
-    const isServing = await this.tryLock().then(
-      () => true,
-      () => false,
-    );
-    this.isTrying = false;
-    // A failure since then has begun it anew.
-    if (isServing && present === this.present) this.end();
-  }
-
-  private note(cause: CommandFailure): void {
+  /** An attempt to connect failed, or a command did that a new connection would not help. */
+  notServing(cause: CommandFailure): void {
     const { failure, error } = cause;
     // The first two concern a single lock.
     if (failure === undefined || failure === 'foreign-type' || !this.started) return;
@@ -141,6 +114,29 @@ export class Outages {
             'locks until their leases expire. This process keeps trying.',
     );
     outage.told ??= 'again';
+  }
+
+  /** A command was answered. */
+  served(): void {
+    const { present } = this;
+    this.brokenAt = undefined;
+    if (!present) return;
+    const time = performance.now();
+    present.servedAt ??= time;
+    if (this.isTrying) return;
+    this.isTrying = true;
+    after(Math.max(0, present.failedAt + QUIET - time), () => void this.endIfServing()).unref();
+  }
+
+  private async endIfServing(): Promise<void> {
+    const { present } = this;
+    const isServing = await this.tryLock().then(
+      () => true,
+      () => false,
+    );
+    this.isTrying = false;
+    // A failure since then has begun it anew.
+    if (isServing && present === this.present) this.end();
   }
 
   private end(): void {

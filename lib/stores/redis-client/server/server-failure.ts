@@ -2,6 +2,7 @@ import {
   LockProtocolError,
   LockStoreUnavailableError,
   type StoreFailure,
+  UnknownOutcomeError,
 } from '../../../core/errors/errors.js';
 import { duration } from '../../../core/errors/text.js';
 
@@ -13,15 +14,14 @@ export type Remedy = 'time' | 'operator' | 'none';
 
 /** A command that got no usable response. Internal: callers see `error`. */
 export class CommandFailure extends Error {
-  /** Milliseconds after which a lock should repeat it; Infinity: when there is a connection again (`BackOff`). */
-  retryAfter = 100;
-
   constructor(
     readonly effect: Effect,
     readonly remedy: Remedy,
     readonly error: LockStoreUnavailableError | LockProtocolError,
     /** What is wrong, in a sentence that a client may read: without keys, hosts or credentials. */
     readonly problem: string = error.message,
+    /** Milliseconds after which a lock should repeat it; Infinity: when there is a connection again. Written by the connection. */
+    public retryAfter = 100,
   ) {
     super(error.details);
   }
@@ -36,15 +36,10 @@ export class CommandFailure extends Error {
     return this.error instanceof LockStoreUnavailableError ? this.error.failure : undefined;
   }
 
-  after(pause: number): this {
-    this.retryAfter = pause;
-    return this;
-  }
-
   /** The same failure with an unknown effect, because an earlier copy of the command may have taken effect. */
   afterUnknown(): CommandFailure {
     if (this.effect === 'unknown') return this;
-    return new CommandFailure('unknown', this.remedy, this.error, this.problem).after(this.retryAfter);
+    return new CommandFailure('unknown', this.remedy, this.error, this.problem, this.retryAfter);
   }
 }
 
@@ -144,6 +139,15 @@ export function toCommandFailure(cause: unknown): CommandFailure {
   }
   const why = 'the connection to Redis broke before the response arrived';
   return unavailable('unreachable', 'unknown', 'time', why, cause);
+}
+
+/** A forced release whose answer is lost may have ended the hold. */
+export function saysUnknown(cause: unknown): never {
+  const failure = toCommandFailure(cause);
+  if (failure.effect !== 'unknown' || !(failure.error instanceof LockStoreUnavailableError)) throw failure;
+  const { reason, failure: word, cause: first } = failure.error;
+  const text = `${reason} Whether the lock was taken from its holder is not known: inspect it.`;
+  throw new CommandFailure('unknown', failure.remedy, new UnknownOutcomeError(word, text, first));
 }
 
 /** The failure of a client of one server that was redirected to another node. A Cluster client follows redirections itself. */

@@ -4,6 +4,7 @@
 -- ARGV  [1] id of a request  [2] its terms and label: all there is for one request that waits as long as it takes
 --       [3] 'try' or maxQueue ('': any number)  [4] its ticket ('': it has none yet)
 --       For several requests of one lock, four values for each: they are of one client.
+-- GIVEN  FORMAT, LEASE, ROW, STRICT, WINDOW
 -- Returns the token alone: the lock was free, and is granted for LEASE ms, or the request's own fixed lease
 --       or a reply (includes/reply.lua) with an answer for each request:
 --       granted         see the reply's own third value
@@ -13,8 +14,7 @@
 --       busy BLOCKER    a try that was not admitted (includes/blocker.lua)
 --       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
 -- Errors OOM if memory is full and nothing could be passed on; FORMAT, PROTOCOL before any write
-local time = redis.call('TIME')
-
+--- include: clock
 -- The lock is free, and nothing is left of it. The same as below, in four calls.
 local function usual(first, words, id, about, ticket)
   if STRICT or words ~= 2 and (words ~= 4 or ticket ~= '') or redis.call('EXISTS', KEYS[first], KEYS[first + 1], KEYS[first + 2]) > 0 then
@@ -27,7 +27,7 @@ local function usual(first, words, id, about, ticket)
     held = weight and ' permits ' .. weight .. ' ' .. permits .. '*1 ' or string.byte(terms) == 114 and ' read 1 - ' or held
     lease = tonumber(string.match(terms, 'f(%d+)') or LEASE)
   end
-  local ends = time[1] * 1000 + math.floor(time[2] / 1000) + lease
+  local ends = now + lease
   if ends >= 1e14 then
     -- Lua would write it with an exponent.
     return nil
@@ -108,7 +108,7 @@ end
 
 -- The answer for the lock whose keys begin at KEYS[first], or nil and the text of an error.
 local function ask(first, values)
-  local lock, problem = open(time, first, values[1])
+  local lock, problem = open(first, values[1])
   if problem then
     return nil, problem
   end

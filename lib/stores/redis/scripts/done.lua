@@ -9,6 +9,7 @@
 --       'keep'   [4] ms, counted from the grant, for which no request gets what it held
 --       'force'  it belongs to another client, which is told; [4] the token that it must have, '': any; [5] … more ids
 --       [5] … if not by force: names of others that end with it; of a row, those that had their turns under its hold (rule 9)
+-- GIVEN  FORMAT, LEASE, ROW, STRICT, WINDOW
 -- Returns 1: it held the lock alone, and nobody waits
 --       or a reply (includes/reply.lua) with one answer: held, line N, or none; after it, for 'why', the blocker
 --       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
@@ -31,8 +32,6 @@ end
 --- include: pass
 --- include: reply
 --- include: several
-local time = redis.call('TIME')
-
 -- Ends the holds of other clients, and tells them. `token`: that the first must have. Whether any has ended.
 local function force(lock, ids, token)
   local hasEnded = false
@@ -103,10 +102,10 @@ end
 local function finish(first, values)
   local id, about, how = values[1], values[2] or '', values[3] or ''
   local client = how == 'force' and '' or string.match(id, '^[^:]+')
-  local lock, problem = open(time, first, id)
+  local lock, problem = open(first, id)
   if problem == UNREADABLE and how == 'force' then
     redis.call('DEL', KEYS[first])
-    lock, problem = open(time, first, id)
+    lock, problem = open(first, id)
   end
   if problem then
     return nil, problem
@@ -132,9 +131,9 @@ local function finish(first, values)
       lock.ends = math.min(lock.ends, lock.now)
     end
     -- Or it has granted the lock to the head of the queue without telling it.
-    local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]
-    if head then
-      tell(lock, string.match(head, '^[^:]+'), 'look ' .. lock.hash)
+    local waiting = headClient(lock)
+    if waiting then
+      tell(lock, waiting, 'look ' .. lock.hash)
     end
   end
   expire(lock)

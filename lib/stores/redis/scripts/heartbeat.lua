@@ -3,9 +3,10 @@
 --
 -- KEYS  [1] hash  [2] queue  [3] clients; for several locks, see includes/several.lua
 -- ARGV  [1] client  [2] how many it holds
---       for each hold: id, ms of its lease ('': LEASE, or what is left of a fixed one; '=' and ms: it is fixed from now on), and who has its turn under it now, as token and
---       name ('': as before)
+--       for each hold: id, its lease ('': LEASE, or what is left of a fixed one; 0: it is not renewed; '=' and ms: it is fixed from now on), and
+--       who has its turn under it now, as token and name ('': as before)
 --       for each that waits: its name
+-- GIVEN  FORMAT, LEASE, ROW, STRICT, WINDOW
 -- Returns a reply (includes/reply.lua) with an answer for each hold and each that waits:
 --       held LEFT TOKEN, line, or none
 --       For several locks, an array with one of these for each, or the text of FORMAT or PROTOCOL: nothing was written to that lock.
@@ -57,8 +58,7 @@ end
 
 -- Tells the holder once more that it holds the lock, on behalf of the head: if it does not know that any more, it gives it back (rule 8).
 local function remind(lock, client, named)
-  local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]
-  if not head or string.match(head, '^[^:]+') ~= client then
+  if headClient(lock) ~= client then
     return
   end
   eachHold(lock, 1, function(id, value)
@@ -71,11 +71,9 @@ local function remind(lock, client, named)
   end)
 end
 
-local time = redis.call('TIME')
-
 local function beat(first, values)
   local client, last = values[1], 2 + 3 * values[2]
-  local lock, problem = open(time, first)
+  local lock, problem = open(first)
   if problem then
     return nil, problem
   end

@@ -2,6 +2,7 @@
 --
 -- KEYS  of each lock: hash, queue, clients
 -- ARGV  of each lock: how many holders and waiters to name
+-- GIVEN  FORMAT, WINDOW
 -- Returns for each lock { time in ms, mode ('' if nothing is held), used, limit ('' if none), { field, value … } of the holds, how many wait,
 --       { name, ticket … } of those in the queue, { client, until when it counts as alive … } of these,
 --       { channel, how many listen … } of the clients of both that Redis can count, the token that was given last }
@@ -10,10 +11,8 @@
 --- include: terms
 --- include: holders
 --- include: several
-local time = redis.call('TIME')
-
 local function look(first, values)
-  local most, lock, problem = tonumber(values[1]), open(time, first)
+  local most, lock, problem = tonumber(values[1]), open(first)
   if problem then
     return nil, problem
   end

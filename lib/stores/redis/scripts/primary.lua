@@ -1,6 +1,7 @@
 -- Reads the marker of strict mode. Every client calls this when it has connected (docs/internals/replication.md).
 --
 -- KEYS  [1] marker
+-- GIVEN  STRICT
 -- Returns { status, a }:
 --       to a client that is not strict:
 --       FREE     no strict client has used this server
@@ -10,10 +11,10 @@
 --       WAITS    it may not grant yet: a = for how many ms
 --       UNKNOWN  the script cannot tell which server this is, so nothing is granted
 -- Errors the error of Redis when a strict client cannot read or write the marker: nothing is granted until it can
+--- include: clock
 --- include: number
 --- include: strict
-local marker, time = KEYS[1], redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local marker = KEYS[1]
 if not STRICT then
   return { redis.call('HGET', marker, 'id') and 'STRICT' or 'FREE' }
 end

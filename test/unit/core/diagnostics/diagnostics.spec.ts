@@ -7,8 +7,7 @@ import type {
   WaitDescription,
 } from '../../../../lib/core/diagnostics/diagnostics.js';
 import { totalLoad } from '../../../../lib/core/engine/engines.js';
-import { eventually, SOON } from '../../../support/waiting.js';
-import { bench, rejection, settle, type Bench } from '../support.js';
+import { bench, fakeTime, rejection, settle, type Bench } from '../support.js';
 
 let b: Bench;
 let waits: WaitDescription[];
@@ -106,19 +105,6 @@ describe('the diagnostics channels', () => {
     expect(waits).toMatchObject([{ lock: 'other' }]);
   });
 
-  it('name the outcome of a wait that fails', async () => {
-    const lock = await b.service.acquire('k');
-    await rejection(b.service.acquire('k', { waitTime: 1 }));
-    await rejection(b.service.acquire('k', { maxQueue: 0 }));
-    const gone = new AbortController();
-    const aborted = rejection(b.service.acquire('k', { signal: gone.signal }));
-    gone.abort();
-    await aborted;
-    expect(waits.map(({ outcome }) => outcome)).toEqual(['granted', 'timeout', 'full', 'aborted']);
-    expect(waits[3]).toMatchObject({ ahead: 0, error: { code: 'ABORTED' } });
-    await lock.release();
-  });
-
   it('take it for no failure that a caller goes on without the lock', async () => {
     const lock = await b.service.acquire('k');
     const failed = jest.fn();
@@ -129,16 +115,6 @@ describe('the diagnostics channels', () => {
     expect(waits[1]).not.toHaveProperty('error');
     expect(failed).not.toHaveBeenCalled();
     await lock.release();
-  });
-
-  it('name the outcome of a hold that is lost, or held for too long', async () => {
-    const lost = await b.service.acquire('k');
-    b.store.lose('k');
-    await lost.release();
-    const long = await b.service.acquire('k', { maxHold: 1 });
-    await new Promise((resolve) => long.signal.addEventListener('abort', resolve));
-    await long.release();
-    expect(holds.map(({ outcome }) => outcome)).toEqual(['lost', 'max-hold']);
   });
 
   it('describe no hold that did not begin: of several keys that were not all had, or lost before its section', async () => {
@@ -205,110 +181,147 @@ it('counts no more than 128 characters of a group, so that groups made from data
 });
 
 describe('what takes long', () => {
+  beforeEach(fakeTime);
+  afterEach(() => void jest.useRealTimers());
+  const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
+
   it('triggers one warning each, with the holder at that moment', async () => {
-    const slow = bench({ slowWait: 20, slowHold: 60 });
-    const lock = await slow.service.acquire('order:1', { label: 'Orders.ship' });
+    b = bench({ slowWait: 20, slowHold: 60 });
+    const lock = await b.service.acquire('order:1', { label: 'Orders.ship' });
     const waits = [
-      slow.service.acquire('order:1', { label: 'Orders.pay' }),
-      slow.service.acquire('order:1', { waitTime: 150 }),
+      b.service.acquire('order:1', { label: 'Orders.pay' }),
+      b.service.acquire('order:1', { waitTime: 150 }),
     ];
-    await rejection(waits[1]!);
+    const refused = rejection(waits[1]!);
+    await pass(200);
+    await refused;
     await lock.release();
     await (await waits[0]!).release();
-    // A process that stood still is warned of all at once, in any order.
-    expect([...slow.warnings].sort()).toEqual([
+    expect(b.warnings).toEqual([
       expect.stringMatching(
         /^A call for the lock "order:1" by \S+\/\d+\/Orders\.pay has waited for \d+ ms, with 0 ahead of it and 1 behind it in the queue\. The lock is currently held by \S+\/\d+\/Orders\.ship, for \d+ ms\. See /,
       ),
       expect.stringMatching(/^The lock "order:1" has been held for \d+ ms by \S+\/\d+\/Orders\.ship\./),
-      expect.stringMatching(/^WAIT_TIMEOUT: Gave up waiting for the lock "order:1" after 150 ms/),
+      expect.stringMatching(/^WAIT_TIMEOUT by \S+\/\d+: Gave up waiting for the lock "order:1" after 150 ms/),
     ]);
-    await slow.engine.close();
   });
 
   it('triggers one warning of the waits for a lock in 10 s, which says how many wait, and one look at the lock', async () => {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
-    try {
-      const slow = bench({ slowWait: 10_000, slowHold: Infinity });
-      const looks = jest.spyOn(slow.store, 'inspect');
-      const lock = await slow.service.acquire('order:1', { label: 'Orders.ship' });
-      const gone = new AbortController();
-      const waits = Array.from({ length: 100 }, () =>
-        rejection(slow.service.acquire('order:1', { signal: gone.signal, waitTime: Infinity })),
-      );
-      await jest.advanceTimersByTimeAsync(11_000);
-      const line =
-        /^A call for the lock "order:1" by \S+ has waited for 10 s, with 0 ahead of it and 99 behind it in the queue\. /;
-      expect(slow.warnings).toEqual([expect.stringMatching(line)]);
-      expect(looks).toHaveBeenCalledTimes(1);
-      await jest.advanceTimersByTimeAsync(30_000);
-      expect(slow.warnings).toEqual([
-        expect.stringMatching(line),
-        expect.stringMatching(
-          /^A call .* \(and 98 more since the last such warning\) has waited for 20 s, with 99 ahead /,
-        ),
-      ]);
-      expect(looks.mock.calls.length).toBeLessThanOrEqual(2);
-      gone.abort();
-      await Promise.all(waits);
-      await lock.release();
-      await slow.engine.close();
-    } finally {
-      jest.useRealTimers();
-    }
+    b = bench({ slowWait: 10_000, slowHold: Infinity });
+    const looks = jest.spyOn(b.store, 'inspect');
+    const lock = await b.service.acquire('order:1', { label: 'Orders.ship' });
+    const gone = new AbortController();
+    const waits = Array.from({ length: 100 }, () =>
+      rejection(b.service.acquire('order:1', { signal: gone.signal, waitTime: Infinity })),
+    );
+    await pass(11_000);
+    const line =
+      /^A call for the lock "order:1" by \S+ has waited for 10 s, with 0 ahead of it and 99 behind it in the queue\. /;
+    expect(b.warnings).toEqual([expect.stringMatching(line)]);
+    expect(looks).toHaveBeenCalledTimes(1);
+    await pass(30_000);
+    expect(b.warnings).toEqual([
+      expect.stringMatching(line),
+      expect.stringMatching(
+        /^A call .* \(and 98 more since the last such warning\) has waited for 20 s, with 99 ahead /,
+      ),
+    ]);
+    expect(looks.mock.calls.length).toBeLessThanOrEqual(2);
+    gone.abort();
+    await Promise.all(waits);
+    await lock.release();
+  });
+
+  it('triggers lines that each say what is so by then, and nothing of what the store did not tell', async () => {
+    b = bench({ slowWait: 10_000, slowHold: Infinity });
+    const lock = await b.service.acquire('order:1', { label: 'Orders.ship' });
+    const [next, last] = ['Orders.pay', 'Orders.bill'].map((label) =>
+      b.service.acquire('order:1', { label, waitTime: Infinity }),
+    );
+    await pass(10_000);
+    await pass(5_000);
+    await lock.release();
+    const held = await next!;
+    await pass(6_000);
+    jest.spyOn(b.store, 'inspect').mockRejectedValue(new Error('unreachable'));
+    const third = b.service.acquire('order:1', { label: 'Orders.void', waitTime: Infinity });
+    await pass(10_000);
+    expect(b.warnings).toEqual([
+      expect.stringMatching(
+        /Orders\.pay has waited for 10 s, with 0 ahead of it and 1 behind it .* held by \S+Orders\.ship, for 10 s/,
+      ),
+      expect.stringMatching(
+        /Orders\.bill has waited for 20 s, with 0 ahead of it and 0 behind it .* held by \S+Orders\.pay, for 5 s/,
+      ),
+      expect.stringMatching(
+        /Orders\.void has waited for 10 s\. Redis did not tell who holds it, because it does not respond\. See \S+#redis-was-unavailable/,
+      ),
+    ]);
+    await held.release();
+    await (await last!).release();
+    await (await third).release();
+  });
+
+  it('triggers lines that say what the call holds while it waits, as two calls that wait for each other do', async () => {
+    b = bench({ slowWait: 20 });
+    const [inA, inB] = [await b.service.acquire('a'), await b.service.acquire('b')];
+    const refused = [
+      inA.run(() => rejection(b.service.acquire('b', { waitTime: 60 }))),
+      inB.run(() => rejection(b.service.acquire(['0', 'a'], { waitTime: 60 }))),
+    ];
+    await pass(100);
+    await Promise.all(refused);
+    expect([...b.warnings].sort()).toEqual([
+      expect.stringMatching(/^A call for the lock "a" by \S+\/\d+ inside "b", "0" has waited for /),
+      expect.stringMatching(/^A call for the lock "b" by \S+\/\d+ inside "a" has waited for /),
+      expect.stringMatching(/^WAIT_TIMEOUT by \S+\/\d+ inside "a": Gave up waiting for the lock "b" /),
+      expect.stringMatching(/^WAIT_TIMEOUT by \S+\/\d+ inside "b", "0": Gave up waiting for the lock "a" /),
+    ]);
+    await Promise.all([inA.release(), inB.release()]);
   });
 
   it('triggers no warning about its hold when the lock was lost', async () => {
-    const slow = bench({ slowHold: 20 });
-    const lost = await slow.service.acquire('lost');
-    const held = await slow.service.acquire('held');
-    slow.store.lose('lost');
-    await eventually(
-      () => slow.warnings.some((warning) => warning.includes('has been held')),
-      SOON,
-      'the warning',
-    );
-    expect(slow.warnings).toEqual([
+    b = bench({ slowHold: 20 });
+    const lost = await b.service.acquire('lost');
+    const held = await b.service.acquire('held');
+    b.store.lose('lost');
+    await pass(40);
+    expect(b.warnings).toEqual([
       expect.stringContaining('"lost" was lost'),
       expect.stringMatching(
         /"held" has been held .* by \S+, acquired at .*diagnostics\.spec\.ts:\d+:\d+\)?\. /,
       ),
     ]);
     await Promise.all([lost.release(), held.release()]);
-    await slow.engine.close();
   });
 
   it('triggers a warning when it gives up, once for each lock and at most every 10 s, and none is left out', async () => {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
-    try {
-      const slow = bench({ slowWait: 10_000 });
-      const lock = await slow.service.acquire('order:1', { label: 'Orders.ship' });
-      const giveUp = async (): Promise<void> => {
-        const refused = rejection(slow.service.acquire('order:1', { label: 'Orders.pay', waitTime: 3_000 }));
-        await jest.advanceTimersByTimeAsync(3_000);
-        expect(await refused).toMatchObject({ code: 'WAIT_TIMEOUT' });
-      };
-      for (let times = 0; times < 5; times += 1) await giveUp();
-      expect(slow.warnings).toEqual([
-        expect.stringMatching(
-          /^WAIT_TIMEOUT: Gave up waiting for the lock "order:1" after 3 s, held by .*\/Orders\.ship for 3 s/,
-        ),
-        expect.stringMatching(/^WAIT_TIMEOUT \(and 2 more since the last such warning\): Gave up /),
-      ]);
-      await jest.advanceTimersByTimeAsync(10_000);
-      expect(slow.warnings[2]).toMatch(/^WAIT_TIMEOUT: Gave up /);
-      await rejection(slow.service.acquire('order:1', { waitTime: 0 }));
-      expect(slow.warnings).toHaveLength(3);
-      await lock.release();
-      await slow.engine.close();
-    } finally {
-      jest.useRealTimers();
-    }
+    b = bench({ slowWait: 10_000 });
+    const lock = await b.service.acquire('order:1', { label: 'Orders.ship' });
+    const giveUp = async (): Promise<void> => {
+      const refused = rejection(b.service.acquire('order:1', { label: 'Orders.pay', waitTime: 3_000 }));
+      await pass(3_000);
+      expect(await refused).toMatchObject({ code: 'WAIT_TIMEOUT' });
+    };
+    for (let times = 0; times < 5; times += 1) await giveUp();
+    expect(b.warnings).toEqual([
+      expect.stringMatching(
+        /^WAIT_TIMEOUT by \S+\/Orders\.pay: Gave up waiting for the lock "order:1" after 3 s, held by .*\/Orders\.ship for 3 s/,
+      ),
+      expect.stringMatching(/^WAIT_TIMEOUT by \S+ \(and 2 more since the last such warning\): Gave up /),
+    ]);
+    await pass(10_000);
+    expect(b.warnings[2]).toMatch(/^WAIT_TIMEOUT by \S+: Gave up /);
+    await rejection(b.service.acquire('order:1', { waitTime: 0 }));
+    expect(b.warnings).toHaveLength(3);
+    await lock.release();
   });
 
   it('triggers no warning where that is switched off', async () => {
     const lock = await b.service.acquire('k');
-    await rejection(b.service.acquire('k', { waitTime: 50 }));
+    const refused = rejection(b.service.acquire('k', { waitTime: 50 }));
+    await pass(100);
+    await refused;
     await lock.release();
     expect(b.warnings).toEqual([]);
   });

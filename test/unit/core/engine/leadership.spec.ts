@@ -12,7 +12,7 @@ import {
 import type { Leadership } from '../../../../lib/core/engine/leadership.js';
 import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
 import { abortsOf, deferred, within, SOON } from '../../../support/waiting.js';
-import { bench, forClientOf, leftovers, NOTHING, settle, type Bench } from '../support.js';
+import { bench, fakeTime, forClientOf, leftovers, NOTHING, settle, type Bench } from '../support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench({ maxHold: 50, maxQueue: 0 })));
@@ -27,10 +27,6 @@ const lead = (...args: Parameters<typeof b.engine.service.lead>) => b.engine.ser
 
 /** A section that leads until it is told to stop, as its signal says. */
 const untilTold = (lock: FairLock): Promise<void> => abortsOf(lock.signal);
-
-/** Fake time, and real turns of the event loop. */
-const fakeTime = (): unknown =>
-  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
 
 describe('lead', () => {
   it('returns immediately, and leads when it has the lock', async () => {
@@ -179,13 +175,17 @@ describe('a section that throws', () => {
     return proxy;
   };
 
-  it.each([
+  it.each<[string, unknown, string]>([
+    ['undefined', undefined, 'undefined'],
+    ['no object of a class', Object.create(null), '[Object: null prototype] {}'],
+    ['a text of two lines', 'no\npaper', "'no\\npaper'"],
+    ['an error of two lines', new Error('no\npaper'), 'no\\u000apaper'],
     ['a revoked proxy', revoked(), 'a value that cannot be read'],
     ['an error whose message cannot be read', unreadable('message'), 'a value that cannot be read'],
     ['an error whose cause cannot be read', unreadable('cause'), 'no paper'],
     ['an error whose name cannot be read', unreadable('name'), 'no paper'],
   ])(
-    '%s resigns and stands again, also where the lock is lost, and stop() resolves',
+    'may throw %s: it resigns and stands again, also where the lock is lost, and stop() resolves',
     async (_, thrown, says) => {
       fakeTime();
       let elections = 0;
@@ -201,6 +201,12 @@ describe('a section that throws', () => {
       expect(leadership.state).toBe('stopped');
     },
   );
+
+  it('is warned of for an AbortError, too, if nobody told it to stop', async () => {
+    lead('k', () => Promise.reject(new DOMException('own', 'AbortError')));
+    await settle();
+    expect(b.warnings).toEqual([expect.stringContaining('threw: own. ')]);
+  });
 
   it('counts as the first failure if it ran for 30 s', async () => {
     fakeTime();
@@ -218,50 +224,22 @@ describe('a section that throws', () => {
       '2 s',
     ]);
   });
-
-  it('lets the next in line lead meanwhile', async () => {
-    const failing = lead('k', () => Promise.reject(new Error('no paper')));
-    const next = lead('k', untilTold);
-    await settle();
-    expect([failing.state, next.state]).toEqual(['following', 'leading']);
-    await failing.stop();
-    expect(failing.state).toBe('stopped');
-  });
-
-  it.each([
-    ['undefined', undefined, /threw: undefined\./],
-    ['no object of a class', Object.create(null), /threw: \[Object: null prototype\] \{\}\./],
-    ['a text of two lines', 'no\npaper', /threw: 'no\\npaper'\./],
-    ['an error of two lines', new Error('no\npaper'), /threw: no\\u000apaper\./],
-    ['an AbortError though nobody told it to stop', new DOMException('own', 'AbortError'), /threw: own\./],
-  ])('may throw %s', async (_, thrown: unknown, text) => {
-    const leadership = lead('k', () => {
-      throw thrown;
-    });
-    await settle();
-    expect(b.warnings).toHaveLength(1);
-    expect(b.warnings[0]).toMatch(text);
-    await leadership.stop();
-    expect(leadership.state).toBe('stopped');
-  });
 });
 
-describe('a store that refuses the election', () => {
-  it('is asked again each second, with one warning', async () => {
-    fakeTime();
-    const { acquire } = b.store;
-    const down = new LockStoreUnavailableError('unreachable', 'Redis is away.');
-    b.store.acquire = () => Promise.reject(down);
-    const leadership = lead('k', untilTold);
-    await jest.advanceTimersByTimeAsync(5_500);
-    expect(b.warnings).toEqual([
-      expect.stringMatching(/^This process cannot campaign for the leadership "k": Redis is away\. /),
-    ]);
-    expect(leadership.state).toBe('following');
-    b.store.acquire = acquire;
-    await jest.advanceTimersByTimeAsync(1_000);
-    expect(leadership.isLeader).toBe(true);
-  });
+it('a store that refuses the election is asked again each second, with one warning', async () => {
+  fakeTime();
+  const { acquire } = b.store;
+  const down = new LockStoreUnavailableError('unreachable', 'Redis is away.');
+  b.store.acquire = () => Promise.reject(down);
+  const leadership = lead('k', untilTold);
+  await jest.advanceTimersByTimeAsync(5_500);
+  expect(b.warnings).toEqual([
+    expect.stringMatching(/^This process cannot campaign for the leadership "k": Redis is away\. /),
+  ]);
+  expect(leadership.state).toBe('following');
+  b.store.acquire = acquire;
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(leadership.isLeader).toBe(true);
 });
 
 describe('a leader that loses the lock', () => {
@@ -423,16 +401,6 @@ describe('a shutdown', () => {
     expect(b.warnings).toEqual([]);
   });
 
-  it('ends the wait of a follower, without a warning', async () => {
-    lead('k', untilTold);
-    const follower = lead('k', untilTold);
-    await settle();
-    b.engine.beginShutdown();
-    await settle();
-    expect(follower.state).toBe('stopped');
-    expect(b.warnings).toEqual([]);
-  });
-
   it('that begins with close stops the leader too, and followers, and who pauses after a failure', async () => {
     const leader = lead('k', untilTold);
     const follower = lead('k', untilTold);
@@ -454,19 +422,19 @@ describe('a shutdown', () => {
   });
 });
 
-describe('leaders and followers', () => {
-  it('do not count as slow, nor as the oldest wait or hold; others on the same key do', async () => {
-    b = bench({ slowWait: 20, slowHold: 20 });
-    lead('k', untilTold);
-    const follower = lead('k', untilTold);
-    await sleep(60);
-    expect(b.warnings).toEqual([]);
-    const load = new Map<string, LockLoad>();
-    b.engine.addLoad(load);
-    expect(load.get('other')).toEqual({ waiting: 1, held: 1, oldestWait: 0, oldestHold: 0 });
-    await follower.stop();
-    const other = b.engine.service.acquire('k', { waitTime: 80 });
-    await expect(other).rejects.toThrow();
-    expect(b.warnings[0]).toMatch(/^A call for the lock "k" by \S+ has waited/);
-  });
+it('leaders and followers do not count as slow, nor as the oldest wait or hold; others on the same key do', async () => {
+  fakeTime();
+  b = bench({ slowWait: 20, slowHold: 20 });
+  lead('k', untilTold);
+  const follower = lead('k', untilTold);
+  await jest.advanceTimersByTimeAsync(60);
+  expect(b.warnings).toEqual([]);
+  const load = new Map<string, LockLoad>();
+  b.engine.addLoad(load);
+  expect(load.get('other')).toEqual({ waiting: 1, held: 1, oldestWait: 0, oldestHold: 0 });
+  await follower.stop();
+  const other = b.engine.service.acquire('k', { waitTime: 80 }).catch(() => undefined);
+  await jest.advanceTimersByTimeAsync(100);
+  await other;
+  expect(b.warnings[0]).toMatch(/^A call for the lock "k" by \S+ has waited/);
 });

@@ -1,13 +1,10 @@
+import { jest } from '@jest/globals';
 import { LockLostError, LockTimeoutError } from '../../../../lib/core/errors/errors.js';
-import { pause } from '../../../support/waiting.js';
-import { bench, leftovers, NOTHING, recordWaitTimes, rejection, settle, type Bench } from '../support.js';
+import { abortsOf, block, pause } from '../../../support/waiting.js';
+import { benchForEach, fakeTime, recordWaitTimes, rejection, settle } from '../support.js';
 
-let b: Bench;
-beforeEach(() => (b = bench()));
-afterEach(async () => {
-  expect(leftovers(b.engine)).toEqual(NOTHING);
-  await b.engine.close();
-});
+const b = benchForEach();
+afterEach(() => void jest.useRealTimers());
 
 describe('several keys', () => {
   it('are taken one after the other in the order of their encoded names, whatever the order asked, and given back in reverse', async () => {
@@ -35,16 +32,18 @@ describe('several keys', () => {
   });
 
   it('with a leaseTime are leased for it from when all are held, however long the call waited for the last', async () => {
+    fakeTime();
     const [leaseTime, wait] = [400, 500];
     const other = await b.service.acquire('b');
     const both = b.service.acquire(['a', 'b'], { leaseTime });
-    await pause(wait);
+    await jest.advanceTimersByTimeAsync(wait);
     await other.release();
     const lock = await both;
     expect(lock.state).toBe('held');
     expect(lock.remaining()).toBeGreaterThan(leaseTime / 2);
     const next = b.service.acquire('a');
-    const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+    const lost = abortsOf(lock.signal);
+    await jest.advanceTimersByTimeAsync(leaseTime + 10);
     await lost;
     expect(lock.state).toBe('lost');
     // The lease is fixed for others, too: whoever waits is served.
@@ -79,6 +78,19 @@ describe('several keys', () => {
     await (await both).release();
     // The timer may fire 1 ms early.
     expect(asked[2]).toBeLessThanOrEqual(5_000 - 99);
+  });
+
+  it('are each waited for, also when the time has elapsed before the last is asked for: that is no try', async () => {
+    const waitTimes: number[] = [];
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = async (wait) => {
+      waitTimes.push(wait.waitTime);
+      const grant = await acquire(wait);
+      block(2);
+      return grant;
+    };
+    await (await b.service.acquire(['a', 'b'], { waitTime: 1 })).release();
+    expect(waitTimes).toEqual([1, 1]);
   });
 
   it('are refused as a whole when one was lost while the flow stood in line for the next', async () => {

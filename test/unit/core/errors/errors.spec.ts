@@ -1,16 +1,20 @@
+import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import { jest } from '@jest/globals';
 import * as errors from '../../../../lib/core/errors/errors.js';
+import { withPage } from '../../../../lib/core/errors/pages.js';
 
 const {
   FairLockError,
   LockAbortedError,
   LockConfigurationError,
   LockDeadlockError,
+  LockHolderChangedError,
   LockKeyError,
   LockLostError,
   LockNotHeldError,
   LockNotReplicatedError,
+  LockProtocolError,
   LockQueueFullError,
   LockShuttingDownError,
   LockStoreUnavailableError,
@@ -28,6 +32,7 @@ const ALL: readonly errors.FairLockError[] = [
   new LockLostError(KEY, `${HOLDER} took it`),
   new LockNotHeldError(KEY),
   new LockDeadlockError(KEY, `${HOLDER} waits`),
+  new LockHolderChangedError(KEY, 1, 2),
   new LockKeyError(`no ${KEY}`),
   new LockKeyError(`no ${KEY}`, {
     status: 400,
@@ -35,11 +40,16 @@ const ALL: readonly errors.FairLockError[] = [
   }),
   new LockStoreUnavailableError('timeout', `no answer from ${HOLDER} for ${KEY}`, new Error(HOLDER)),
   new LockNotReplicatedError(KEY, 1, 2, 100),
+  new LockProtocolError(`${KEY} is in another format.`),
   new LockConfigurationError(`leaseTime for ${KEY}`, 'The leaseTime is too long.'),
   new LockShuttingDownError(KEY),
 ];
 
 const SECRET = /alice|vm-1|12727|Billing/;
+const MANIFEST = new URL('../../../../package.json', import.meta.url);
+const { files: packed } = JSON.parse(readFileSync(MANIFEST, 'utf8')) as { files: string[] };
+/** Their sentence says all. */
+const WITHOUT_PAGE = ['ABORTED', 'CONFIGURATION'];
 
 describe.each(ALL.map((error) => [error.name, error] as const))('%s', (_, error) => {
   test('tells a client no key, host or process: not by its message, its JSON, its extensions or its stack', () => {
@@ -58,6 +68,24 @@ describe.each(ALL.map((error) => [error.name, error] as const))('%s', (_, error)
     expect(error.details).toContain(KEY);
     expect(inspect(error)).toContain(KEY);
   });
+
+  test('ends with the page to read, which is packed, unless its sentence says all', () => {
+    const [, page] = / See nestjs-fair-lock\/(docs\/[\w-]+\.md)#[\w-]+\.$/.exec(error.details) ?? [];
+    expect(error.details.includes('.md')).toBe(page !== undefined);
+    if (WITHOUT_PAGE.includes(error.code)) expect(page).toBeUndefined();
+    else expect(packed).toContain(page);
+  });
+});
+
+test('a sentence names a page only once', () => {
+  const sentence = withPage('A key is missing.', 'service#acquire');
+  expect(new LockKeyError(sentence).details).toBe(sentence);
+});
+
+test('an error names the key where it is logged as a text, and not in its message', () => {
+  const error = new LockTimeoutError('order:42', 1_000);
+  expect(String(error)).toContain('"order:42"');
+  expect(error.message).not.toContain('order:42');
 });
 
 test('a timeout says how long the wait was, and names the holder for operators', () => {

@@ -1,16 +1,11 @@
 import { jest } from '@jest/globals';
 import { LockLostError, LockNotHeldError } from '../../../../lib/core/errors/errors.js';
 import { block, deferred, eventually, SOON } from '../../../support/waiting.js';
-import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from '../support.js';
+import { benchForEach, outcome, rejection, settle } from '../support.js';
 
 const MINUTE = 60_000;
 
-let b: Bench;
-beforeEach(() => (b = bench()));
-afterEach(async () => {
-  expect(leftovers(b.engine)).toEqual(NOTHING);
-  await b.engine.close();
-});
+const b = benchForEach();
 
 describe('the handle', () => {
   it('says what it holds', async () => {
@@ -42,15 +37,6 @@ describe('the handle', () => {
     expect(lock.remaining()).toBe(0);
     expect(() => lock.assertHeld()).toThrow(LockNotHeldError);
     expect(signal.aborted).toBe(false);
-  });
-
-  it('is released at the end of its block by `await using`', async () => {
-    {
-      await using lock = await b.service.acquire('k');
-      expect(lock.state).toBe('held');
-      expect(await b.store.held('k')).toBe(true);
-    }
-    expect(await b.store.held('k')).toBe(false);
   });
 
   it('says that it was lost, and goes on saying so after the release', async () => {
@@ -218,7 +204,7 @@ describe('withLock', () => {
   });
 
   it("with onLost: 'reject' leaves the section's own error alone", async () => {
-    b = bench({ onLost: 'reject' });
+    b.renew({ onLost: 'reject' });
     const thrown = new Error('own');
     const result = b.service.withLock('k', () => {
       b.store.lose('k');
@@ -230,13 +216,7 @@ describe('withLock', () => {
   });
 
   it('finds at the release a lease that ran out while the event loop was blocked', async () => {
-    const result = b.service.withLock(
-      'k',
-      () => {
-        for (const end = performance.now() + 20; performance.now() < end;);
-      },
-      { leaseTime: 10, onLost: 'reject' },
-    );
+    const result = b.service.withLock('k', () => block(20), { leaseTime: 10, onLost: 'reject' });
     expect(await rejection(result)).toBeInstanceOf(LockLostError);
   });
 
@@ -269,25 +249,12 @@ describe('withLock', () => {
   });
 
   it('survives a logger that throws', async () => {
-    b = bench({
+    b.renew({
       onWarning: () => {
         throw new Error('logger');
       },
     });
     await b.service.withLock('k', () => b.store.lose('k'));
     await (await b.service.acquire('k')).release();
-  });
-});
-
-describe('the pass-through', () => {
-  it('shows, tells and forces', async () => {
-    const lock = await b.service.acquire('k', { label: 'Orders.pay' });
-    expect((await b.service.inspect('k')).holder?.who).toContain('Orders.pay');
-    expect(await b.service.isLocked('k')).toBe(true);
-    expect(await b.service.forceRelease('k')).toBe(true);
-    expect(lock.state).toBe('lost');
-    expect(await b.service.isLocked('k')).toBe(false);
-    expect(await b.service.forceRelease('k')).toBe(false);
-    await lock.release();
   });
 });

@@ -1,16 +1,10 @@
-import { LockConfigurationError, type LockTimeoutError } from '../../../../lib/core/errors/errors.js';
-import type { AcquireOptions } from '../../../../lib/core/options/acquire-options.js';
-import { bench, leftovers, NOTHING, type Bench } from '../support.js';
+import type { LockTimeoutError } from '../../../../lib/core/errors/errors.js';
+import { benchForEach } from '../support.js';
 
 /** So long that a test which waits for its end has failed. */
 const LONG = 3_600_000;
 
-let b: Bench;
-beforeEach(() => (b = bench()));
-afterEach(async () => {
-  expect(leftovers(b.engine)).toEqual(NOTHING);
-  await b.engine.close();
-});
+const b = benchForEach();
 
 /** For how long `key` is still kept, ms; 0 if it is not. */
 const keptFor = async (key: string): Promise<number> => (await b.service.inspect(key)).kept?.left ?? 0;
@@ -67,7 +61,6 @@ describe('holdAtLeast', () => {
 
   it('keeps each of several keys', async () => {
     await b.service.withLock(['a', 'b'], () => undefined, job);
-    expect([await keptFor('a'), await keptFor('b')]).toEqual([expect.any(Number), expect.any(Number)]);
     expect(Math.min(await keptFor('a'), await keptFor('b'))).toBeGreaterThan(0);
   });
 
@@ -89,24 +82,8 @@ describe('holdAtLeast', () => {
   it('keeps the lock of a section that a shutdown does not wait for', async () => {
     const lock = await b.service.acquire('k', job);
     b.engine.beginShutdown();
-    const close = b.engine.close();
-    await close;
+    await b.engine.close();
     expect(b.store.kept).toEqual([['k', LONG]]);
     await lock.release();
-  });
-
-  it.each([
-    [-1, 'a number of milliseconds from 0 to 2147483647; it is -1'],
-    [Infinity, 'it is Infinity'],
-    [NaN, 'it is NaN'],
-    ['30s', "it is '30s'"],
-    [null, 'it is null'],
-  ])('%s is refused before anything is sent', async (holdAtLeast, sentence) => {
-    const options = { holdAtLeast } as unknown as AcquireOptions;
-    const error: unknown = await b.service.acquire('k', options).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(LockConfigurationError);
-    expect((error as Error).message).toContain('The lock option holdAtLeast must be');
-    expect((error as Error).message).toContain(sentence);
-    expect(b.store.acquires).toBe(0);
   });
 });

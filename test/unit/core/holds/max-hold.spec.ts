@@ -1,15 +1,10 @@
 import { jest } from '@jest/globals';
 import { type FairLockError, LockLostError } from '../../../../lib/core/errors/errors.js';
 import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
-import { deferred } from '../../../support/waiting.js';
-import { bench, leftovers, NOTHING, settle, type Bench } from '../support.js';
+import { abortsOf, deferred, pause } from '../../../support/waiting.js';
+import { benchForEach, leftovers, settle } from '../support.js';
 
-let b: Bench;
-beforeEach(() => (b = bench()));
-afterEach(async () => {
-  expect(leftovers(b.engine)).toEqual(NOTHING);
-  await b.engine.close();
-});
+const b = benchForEach();
 
 describe('maxHold', () => {
   it('aborts the signal with a LockLostError and ends the renewing; the lock is held until its lease runs out', async () => {
@@ -28,12 +23,12 @@ describe('maxHold', () => {
   });
 
   it('keeps the lock in memory, too, until the section has ended, or for the rest of a lease', async () => {
-    b = bench({ lease: 60_000 });
+    b.renew({ lease: 60_000 });
     const ended: string[] = [];
     const section = b.service.withLock(
       'k',
       async (lock) => {
-        await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+        await abortsOf(lock.signal);
         await settle();
         ended.push('section', lock.state);
       },
@@ -43,7 +38,7 @@ describe('maxHold', () => {
     await section;
     expect(ended).toEqual(['section', 'held', 'next']);
 
-    b = bench({ lease: 50 });
+    b.renew({ lease: 50 });
     const lock = await b.service.acquire('k', { maxHold: 10 });
     await (await b.service.acquire('k')).release();
     expect(lock.state).toBe('lost');
@@ -66,27 +61,15 @@ describe('maxHold', () => {
       ['a', 'b'],
       async (lock) => {
         begun.resolve(lock.signal.aborted);
-        await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+        await abortsOf(lock.signal);
       },
       { maxHold: 20 },
     );
     while (!(await b.store.held('a'))) await new Promise(setImmediate);
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await pause(60);
     await blocker.release();
     expect(await Promise.race([begun.promise, section])).toBe(false);
     await section;
-  });
-
-  it('counts from when all keys are held, for a handle of several', async () => {
-    const blocker = await b.service.acquire('b');
-    const acquiring = b.service.acquire(['a', 'b'], { maxHold: 20 });
-    while (!(await b.store.held('a'))) await new Promise(setImmediate);
-    await new Promise((resolve) => setTimeout(resolve, 60));
-    await blocker.release();
-    const lock = await acquiring;
-    expect(lock.signal.aborted).toBe(false);
-    await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
-    await lock.release();
   });
 
   it('ends when the lock is lost', async () => {
@@ -104,8 +87,7 @@ describe('maxHold', () => {
         async (outer) => {
           const branch = when === 'after another branch' && b.service.withLock('k', settle);
           const keys = when === 'with another key' ? ['k', 'l'] : 'k';
-          const inside = (inner: FairLock): Promise<void> =>
-            new Promise((resolve) => inner.signal.addEventListener('abort', () => resolve()));
+          const inside = (inner: FairLock): Promise<void> => abortsOf(inner.signal);
           await b.service.withLock(keys, inside, { maxHold: 10, label: 'Orders.pay' });
           await branch;
           expect(outer.signal.reason).toMatchObject({
@@ -123,16 +105,8 @@ describe('maxHold', () => {
   it('of a nested request that has ended bounds nothing', async () => {
     await b.service.withLock('k', async (lock) => {
       await b.service.withLock('k', () => undefined, { maxHold: 5 });
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await pause(20);
       expect(lock.signal.aborted).toBe(false);
     });
-  });
-
-  it('ends when the lock is released', async () => {
-    const short: FairLock = await b.service.acquire('k', { maxHold: 5 });
-    await short.release();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(short.signal.aborted).toBe(false);
-    expect(b.warnings).toEqual([]);
   });
 });

@@ -1,15 +1,10 @@
 import { LockDeadlockError } from '../../../../lib/core/errors/errors.js';
 import type { AcquireOptions } from '../../../../lib/core/options/acquire-options.js';
 import type { LockKeys } from '../../../../lib/core/options/lock-keys.js';
-import { SOON, within } from '../../../support/waiting.js';
-import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from '../support.js';
+import { deferred, SOON, within } from '../../../support/waiting.js';
+import { benchForEach, outcome, rejection, settle } from '../support.js';
 
-let b: Bench;
-beforeEach(() => (b = bench()));
-afterEach(async () => {
-  expect(leftovers(b.engine)).toEqual(NOTHING);
-  await b.engine.close();
-});
+const b = benchForEach();
 
 const READ: AcquireOptions = { mode: 'read' };
 const WRITE: AcquireOptions = {};
@@ -100,22 +95,25 @@ describe('a request inside a hold on the same key', () => {
   });
 
   it('never waits behind a writer in line: a nested read is served immediately', async () => {
-    await b.service.withLock(
+    const inLine = deferred();
+    const reading = b.service.withLock(
       'k',
       async () => {
-        const writer = runOutside(() => b.service.acquire('k'));
-        await settle();
-        expect(await b.store.waiting('k')).toBe(1);
+        await inLine.promise;
         await b.service.withLock('k', () => undefined, READ);
-        void writer.then((lock) => lock.release());
       },
       READ,
     );
+    const writer = b.service.acquire('k');
     await settle();
+    expect(await b.store.waiting('k')).toBe(1);
+    inLine.resolve();
+    await reading;
+    await (await writer).release();
   });
 
   it('leaves to the hold around it what is still inside when its section ends', async () => {
-    let end = (): void => undefined;
+    const end = deferred();
     await b.service.withLock(
       'k',
       async () => {
@@ -123,21 +121,17 @@ describe('a request inside a hold on the same key', () => {
         await b.service.withLock(
           'k',
           () => {
-            left = b.service.withLock(
-              'k',
-              () => new Promise<void>((resolve) => (end = resolve)),
-              permits(3, 2),
-            );
+            left = b.service.withLock('k', () => end.promise, permits(3, 2));
             return settle();
           },
           permits(3, 3),
         );
         const waits = b.service.acquire('k', permits(3, 2));
         expect(await outcome(waits)).toBe('pending');
-        await (
-          await b.service.acquire('k', { ...permits(3), waitTime: 10 }).catch(() => undefined)
-        )?.release();
-        end();
+        // One behind it that gives up lets nobody in.
+        await rejection(b.service.acquire('k', { ...permits(3), waitTime: 10 }));
+        expect(await outcome(waits)).toBe('pending');
+        end.resolve();
         await left;
         await (await waits).release();
       },
@@ -220,15 +214,4 @@ describe('a lock that is shared', () => {
       /^Some calls use permits on the lock "one", and one locks it exclusively\. /,
     );
   });
-});
-
-/** Begins `code` outside of every hold. */
-function runOutside<T>(code: () => Promise<T>): Promise<T> {
-  return outside(code);
-}
-let outside: <T>(code: () => Promise<T>) => Promise<T>;
-beforeAll(async () => {
-  const { AsyncResource } = await import('node:async_hooks');
-  const resource = new AsyncResource('outside');
-  outside = (code) => resource.runInAsyncScope(code);
 });

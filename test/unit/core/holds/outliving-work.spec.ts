@@ -4,14 +4,9 @@ import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
 import type { Hold } from '../../../../lib/core/holds/hold.js';
 import { currentScope, type LockHandle } from '../../../../lib/core/holds/lock-handle.js';
 import { deferred, pause } from '../../../support/waiting.js';
-import { bench, leftovers, NOTHING, outcome, recordWaitTimes, settle, type Bench } from '../support.js';
+import { benchForEach, outcome, recordWaitTimes, settle } from '../support.js';
 
-let b: Bench;
-beforeEach(() => (b = bench()));
-afterEach(async () => {
-  expect(leftovers(b.engine)).toEqual(NOTHING);
-  await b.engine.close();
-});
+const b = benchForEach();
 
 describe('work that outlives its hold', () => {
   it('keeps the lock until it ends, if it is a nested section that has begun', async () => {

@@ -1,19 +1,18 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { jest } from '@jest/globals';
 import {
   LockAbortedError,
   LockLostError,
   LockQueueFullError,
   LockTimeoutError,
 } from '../../../../lib/core/errors/errors.js';
-import { block } from '../../../support/waiting.js';
-import { bench, leftovers, NOTHING, outcome, rejection, settle, type Bench } from '../support.js';
+import { benchForEach, fakeTime, leftovers, outcome, rejection, settle } from '../support.js';
 
-let b: Bench;
-beforeEach(() => (b = bench()));
-afterEach(async () => {
-  expect(leftovers(b.engine)).toEqual(NOTHING);
-  await b.engine.close();
-});
+const b = benchForEach();
+
+afterEach(() => void jest.useRealTimers());
+
+/** The process stands still, for so long (ms) that no timer of it fires. */
+const standStill = (ms: number): unknown => jest.setSystemTime(Date.now() + ms);
 
 describe('branches of one flow', () => {
   it('exclude each other, first come first served', async () => {
@@ -63,18 +62,19 @@ describe('branches of one flow', () => {
   });
 
   it('wait no longer in all, if they ask again because the hold around them has ended', async () => {
+    fakeTime();
     const { service } = b;
     await service.withLock('k', async () => {
       const around = await service.acquire('k');
       const first = await around.run(() => service.acquire('k'));
-      const asked = performance.now();
       const second = around.run(() => rejection(service.acquire('k', { waitTime: 400 })));
-      await sleep(300);
-      await around.release();
-      expect(await second).toMatchObject({ waitTime: 400 });
-      // From anew it would be 700.
-      expect(performance.now() - asked).toBeLessThan(600);
-      await first.release();
+      await jest.advanceTimersByTimeAsync(300);
+      const released = around.release(); // when what it runs has ended
+      expect(await outcome(second)).toBe('pending');
+      // From anew it would be 400 more. The timers may rest for 5 ms.
+      await jest.advanceTimersByTimeAsync(105);
+      expect(await outcome(second)).toMatchObject({ code: 'WAIT_TIMEOUT', waitTime: 400 });
+      await Promise.all([released, first.release()]);
     });
   });
 
@@ -123,12 +123,13 @@ describe('branches of one flow', () => {
 
 describe('a branch in line', () => {
   it('is refused, not served, when the lease ran out unnoticed in a blocked event loop', async () => {
+    fakeTime();
     await b.service.withLock(
       'k',
       async () => {
         const first = await b.service.acquire('k');
         const second = rejection(b.service.acquire('k'));
-        block(1_050);
+        standStill(1_050);
         await first.release();
         expect(await second).toBeInstanceOf(LockLostError);
       },
@@ -137,6 +138,7 @@ describe('a branch in line', () => {
   });
 
   it('is refused, not served, when such a lease is found at the end of a branch that gave up another key', async () => {
+    fakeTime();
     const other = await b.service.acquire('l');
     await b.service.withLock(
       'k',
@@ -144,8 +146,9 @@ describe('a branch in line', () => {
         const first = rejection(b.service.acquire(['k', 'l'], { waitTime: 500 }));
         const second = rejection(b.service.acquire('k'));
         await settle();
-        // The wait for the other key is over before the lease is, and both before the section could look.
-        block(1_050);
+        standStill(1_050);
+        // The wait for the other key is over, and so is the lease, before the section could look.
+        await jest.advanceTimersByTimeAsync(500);
         expect(await first).toBeInstanceOf(LockTimeoutError);
         expect(await second).toBeInstanceOf(LockLostError);
       },

@@ -3,11 +3,9 @@ import { LockConfigurationError, LockKeyError } from '../../../../lib/core/error
 import type { AcquireOptions } from '../../../../lib/core/options/acquire-options.js';
 import { type LockKeys } from '../../../../lib/core/options/lock-keys.js';
 import { valuesOf, valuesOutside } from '../../../support/option-values.js';
-import { bench, rejection, type Bench } from '../support.js';
+import { benchForEach, rejection } from '../support.js';
 
-let b: Bench;
-beforeEach(() => (b = bench()));
-afterEach(() => b.engine.close());
+const b = benchForEach();
 
 const refusal = async (options: unknown, keys: unknown = 'k'): Promise<string> => {
   const error = await rejection(b.service.acquire(keys as LockKeys, options as AcquireOptions));

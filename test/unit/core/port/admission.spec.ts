@@ -8,27 +8,25 @@ const shares = fc.oneof(
   fc.nat(7).map<Share>((n) => ({ mode: 'permits', permits: 1 + n, weight: 1 + (n % 3) })),
 );
 
-describe('What is held', () => {
-  it('of permits is never more than any of its holders asked for, whoever ends', () => {
-    fc.assert(
-      fc.property(fc.array(fc.tuple(shares, fc.boolean(), fc.nat(9)), { maxLength: 60 }), (events) => {
-        const held = new Held();
-        const holders: (Share | undefined)[] = [];
-        for (const [share, ends, which] of events) {
-          if (ends && holders.length > 0) held.delete(holders.splice(which % holders.length, 1)[0]);
-          else if (held.admits(share)) {
-            held.add(share);
-            holders.push(share);
-          }
-          const permits = holders.flatMap((each) => (each?.mode === 'permits' ? [each] : []));
-          const used = permits.reduce((sum, { weight }) => sum + weight, 0);
-          if (permits.length > 1) for (const each of permits) expect(used).toBeLessThanOrEqual(each.permits);
-          expect(held.limit).toBe(
-            permits.length > 0 ? Math.min(...permits.map((each) => each.permits)) : undefined,
-          );
-          expect(held.mode).toBe(holders[0]?.mode);
+it('of permits, no more are held than each holder asked for, whoever ends', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(shares, fc.boolean(), fc.nat(9)), { maxLength: 60 }), (events) => {
+      const held = new Held();
+      const holders: (Share | undefined)[] = [];
+      for (const [share, ends, which] of events) {
+        if (ends && holders.length > 0) held.delete(holders.splice(which % holders.length, 1)[0]);
+        else if (held.admits(share)) {
+          held.add(share);
+          holders.push(share);
         }
-      }),
-    );
-  });
+        const permits = holders.flatMap((each) => (each?.mode === 'permits' ? [each] : []));
+        const used = permits.reduce((sum, { weight }) => sum + weight, 0);
+        if (permits.length > 1) for (const each of permits) expect(used).toBeLessThanOrEqual(each.permits);
+        expect(held.limit).toBe(
+          permits.length > 0 ? Math.min(...permits.map((each) => each.permits)) : undefined,
+        );
+        expect(held.mode).toBe(holders[0]?.mode);
+      }
+    }),
+  );
 });

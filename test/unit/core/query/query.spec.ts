@@ -18,31 +18,6 @@ afterEach(() => b.engine.close());
 const asked = { waitTime: 10_000 };
 
 describe('query', () => {
-  it('shows the holds and waits of this process, with labels and in the order of service', async () => {
-    const lock = await b.service.acquire('order:1', { label: 'Orders.pay' });
-    const first = b.service.withLock('order:1', () => undefined, { ...asked, label: 'Orders.ship' });
-    const second = b.service.withLock('order:1', () => undefined, asked);
-
-    const { locks, processes, silent, problems } = await b.service.query();
-    expect(locks).toMatchObject([
-      {
-        key: 'order:1',
-        holder: { pid: process.pid, label: 'Orders.pay', token: lock.token, state: 'held' },
-        waiters: [
-          { pid: process.pid, label: 'Orders.ship', ahead: 0, inside: [] },
-          { pid: process.pid, ahead: 1, inside: [] },
-        ],
-        orphan: false,
-      },
-    ]);
-    expect(processes).toHaveLength(1);
-    expect(processes[0]!.holds[0]!.heldFor).toBeGreaterThanOrEqual(0);
-    expect([silent, problems]).toEqual([[], []]);
-    await lock.release();
-    await Promise.all([first, second]);
-    expect((await b.service.query()).locks).toEqual([]);
-  });
-
   it('puts a call for several keys into each line at the place that it has there', async () => {
     const [a, z] = await Promise.all([b.service.acquire('a'), b.service.acquire('z')]);
     const several = b.service.withLock(['a', 'z'], () => undefined, { ...asked, label: 'several' });
@@ -221,12 +196,10 @@ describe('query', () => {
       expect(locks).toMatchObject([{ key: 'order:1', holder: { ...far, live: true }, orphan: false }]);
     });
 
-    it('counts the processes that do not respond and have no lock', async () => {
+    it('lists without a name the processes that do not respond and have no lock', async () => {
       const { silent, problems } = await observer({ missing: 3, listen: ['far'] }).query();
-      expect(silent).toEqual([far]);
-      expect(problems).toEqual([
-        '2 more processes did not respond. Redis has no lock by which to name them.',
-      ]);
+      expect([silent, problems]).toEqual([[far, {}, {}], []]);
+      expect((await observer({ missing: 1 }).query()).silent).toEqual([{}]);
     });
 
     it('names one that has responded before, and has no lock', async () => {

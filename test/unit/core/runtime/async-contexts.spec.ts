@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Timers } from '../../../../lib/core/runtime/timers.js';
-import { deferred } from '../../../support/waiting.js';
+import { block, deferred } from '../../../support/waiting.js';
 import { bench, settle, type Bench } from '../support.js';
 import { Wait } from '../../../../lib/core/port/wait.js';
 
@@ -58,8 +58,7 @@ describe('an abort listener of lock.signal', () => {
       outcome.resolve(b.service.tryAcquire('k'));
     });
     const end = await hold('A', 'k', async () => {
-      // Blocks the event loop: no timer can find it first.
-      for (const started = performance.now(); performance.now() - started < 210;);
+      block(210); // no timer can find it first
       await (await b.service.acquire('short')).release();
     });
     expect(await outcome.promise).toBeUndefined();
@@ -119,19 +118,17 @@ describe('an abort listener of lock.signal', () => {
   });
 });
 
-describe('onQueued', () => {
-  it('runs in the flow of its caller', async () => {
-    const holder = await b.service.acquire('k');
-    const seen = deferred<unknown>();
-    const queue = b.store.acquire.bind(b.store);
-    b.store.acquire = (request) => requests.run('of the store', () => queue(request));
-    const asked = requests.run('A', () =>
-      b.service.acquire('k', { onQueued: () => seen.resolve(requests.getStore()) }),
-    );
-    expect(await seen.promise).toBe('A');
-    await holder.release();
-    await (await asked).release();
-  });
+it('onQueued runs in the flow of its caller', async () => {
+  const holder = await b.service.acquire('k');
+  const seen = deferred<unknown>();
+  const queue = b.store.acquire.bind(b.store);
+  b.store.acquire = (request) => requests.run('of the store', () => queue(request));
+  const asked = requests.run('A', () =>
+    b.service.acquire('k', { onQueued: () => seen.resolve(requests.getStore()) }),
+  );
+  expect(await seen.promise).toBe('A');
+  await holder.release();
+  await (await asked).release();
 });
 
 describe('what the module does on its own', () => {
@@ -173,16 +170,18 @@ describe('what the module does on its own', () => {
   it('leaves a line in no request, when the signal of a caller aborts in one', async () => {
     const seen: unknown[] = [];
     const leaving = new AbortController();
+    const timers = new Timers();
     const holder = await b.service.acquire('k');
     const acquire = b.store.acquire.bind(b.store);
     b.store.acquire = (wait) => {
-      wait.enter({ aborted: () => seen.push(requests.getStore()), overdue: () => undefined }, new Timers());
+      wait.enter({ aborted: () => seen.push(requests.getStore()), overdue: () => undefined }, timers);
       return acquire(new Wait(wait));
     };
     const asked = requests.run('A', () => b.service.acquire('k', { signal: leaving.signal }));
     await settle();
     requests.run('B', () => leaving.abort());
     expect(seen).toEqual([undefined]);
+    timers.stop(); // the wait in them keeps the process alive
     await holder.release();
     await (await asked).release();
   });

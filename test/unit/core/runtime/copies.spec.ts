@@ -11,7 +11,7 @@ it('two copies of the package share who is asking, and on whose behalf', async (
 
   const { engine, service } = bench();
   await service.withLock('k', (lock) => expect(scopes.currentScope()?.inside.lock).toBe(lock));
-  const client = { awaitsAnswer: true, leaving: () => new AbortController().signal };
+  const client = { awaitsAnswer: true, follow: () => undefined, unfollow: () => undefined };
   requests.runForClient(client, () => expect(currentClient()).toBe(client));
   await engine.close();
 });

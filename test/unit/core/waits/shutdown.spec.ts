@@ -1,6 +1,7 @@
+import { jest } from '@jest/globals';
 import { LockShuttingDownError } from '../../../../lib/core/errors/errors.js';
-import { deferred, eventually, SOON, within } from '../../../support/waiting.js';
-import { bench, outcome, rejection, settle, type Bench } from '../support.js';
+import { deferred, SOON, within } from '../../../support/waiting.js';
+import { bench, fakeTime, outcome, rejection, settle, type Bench } from '../support.js';
 
 let b: Bench;
 beforeEach(() => (b = bench()));
@@ -170,6 +171,7 @@ describe('drain', () => {
   it('resolves immediately when nothing is held, and when the drain time has elapsed', async () => {
     b.engine.beginShutdown();
     expect(await outcome(b.engine.drain())).toBeUndefined();
+    await b.engine.close();
     b = bench({ drainTimeout: 10 });
     const lock = await b.service.acquire('k');
     b.engine.beginShutdown();
@@ -197,11 +199,8 @@ describe('drain', () => {
 });
 
 describe('a section that has not ended when the drain time has elapsed', () => {
-  // Half of the lease.
-  const [lease, margin] = [200, 100];
-
   /** A section that ends when it is told to, and when its signal aborted and its lock was given back. */
-  async function stubborn() {
+  async function stubborn(lease: number) {
     b = bench({ drainTimeout: 10, lease });
     const [end, aborted, released] = [deferred(), deferred<number>(), deferred<number>()];
     const section = b.service.withLock(
@@ -213,24 +212,19 @@ describe('a section that has not ended when the drain time has elapsed', () => {
       { label: 'Orders.pay' },
     );
     await settle();
-    const { grant } = { grant: b.store.grants.get('k') };
-    const release = grant!.release.bind(grant);
-    Object.assign(grant!, {
-      release: () => {
-        released.resolve(performance.now());
-        return release();
-      },
-    });
+    const grant = b.store.grants.get('k')!;
+    const { release } = grant;
+    Object.assign(grant, { release: () => (released.resolve(performance.now()), release()) });
     b.engine.beginShutdown();
     await b.engine.drain();
     return { end, section, aborted: aborted.promise, released: released.promise };
   }
 
   it('keeps its lock for the margin of an expiring lease; then one warning says that it goes on without it', async () => {
-    const { end, section, aborted, released } = await stubborn();
+    const { end, section, aborted, released } = await stubborn(200);
     await b.engine.close();
-    // A timer of Node may fire 1 ms early.
-    expect((await released) - (await aborted)).toBeGreaterThanOrEqual(margin - 1);
+    // The margin is half of this lease; a timer of Node may fire 1 ms early.
+    expect((await released) - (await aborted)).toBeGreaterThanOrEqual(100 - 1);
     expect(b.warnings).toEqual([
       expect.stringMatching(
         /^Shutdown: releasing the lock "k" although Orders\.pay is still running \(for \d+ ms\)\. It now runs unprotected, /,
@@ -241,7 +235,7 @@ describe('a section that has not ended when the drain time has elapsed', () => {
   });
 
   it('delays the close no longer than it takes to end, without a warning', async () => {
-    const { end, section, aborted } = await stubborn();
+    const { end, section, aborted } = await stubborn(600_000);
     const closed = b.engine.close();
     await aborted;
     expect(await outcome(closed)).toBe('pending');
@@ -274,18 +268,20 @@ describe('a section that has not ended when the drain time has elapsed', () => {
 });
 
 it('a shutdown that waits says for what after a second, once', async () => {
+  fakeTime();
   b = bench({ drainTimeout: 60_000 });
   const lock = await b.service.acquire('k', { label: 'Orders.pay' });
   b.engine.beginShutdown();
   const drained = b.engine.drain();
-  await eventually(() => b.warnings.length > 0, SOON, 'the warning');
+  await jest.advanceTimersByTimeAsync(10_000);
   await lock.release();
   await drained;
   expect(b.warnings).toEqual([
     expect.stringMatching(
-      /^The shutdown waits for 1 lock to be released: "k" \(Orders\.pay, held for 1(\.\d)? s\)\. When drainTimeout \(60 s\) has elapsed, /,
+      /^The shutdown waits for 1 lock to be released: "k" \(Orders\.pay, held for 1(\.0)? s\)\. When drainTimeout \(60 s\) has elapsed, /,
     ),
   ]);
+  jest.useRealTimers();
 });
 
 it('the error of a refused call names the key and the caller', async () => {

@@ -14,18 +14,18 @@ describe('the client of a WebSocket message', () => {
   test('ends with the connection of ws', () => {
     const client = wsClient();
     const ended = clientOfMessage(client).ended();
-    expect(ended.aborted).toBe(false);
+    expect(ended.hasCome).toBe(false);
     client.emit('close');
-    expect(ended.aborted).toBe(true);
+    expect(ended.hasCome).toBe(true);
   });
 
   test('ends with the connection of socket.io, where close is a message like any other', () => {
     const client = Object.assign(new EventEmitter(), { connected: true });
     const ended = clientOfMessage(client).ended();
     client.emit('close');
-    expect(ended.aborted).toBe(false);
+    expect(ended.hasCome).toBe(false);
     client.emit('disconnect');
-    expect(ended.aborted).toBe(true);
+    expect(ended.hasCome).toBe(true);
   });
 
   test('has one listener, and that only from the first wait of the connection on', () => {
@@ -38,12 +38,12 @@ describe('the client of a WebSocket message', () => {
 
   test('of another adapter, which tells nothing of its end, does not end', () => {
     const message = clientOfMessage({});
-    expect([message.hasGone(), message.ended().aborted]).toEqual([false, false]);
+    expect([message.hasGone(), message.ended().hasCome]).toEqual([false, false]);
   });
 
   test.each([{ readyState: 2 }, { readyState: 3 }, { connected: false }])('has gone: %p', (state) => {
     const message = clientOfMessage(Object.assign(new EventEmitter(), state));
-    expect([message.hasGone(), message.ended().aborted]).toEqual([true, true]);
+    expect([message.hasGone(), message.ended().hasCome]).toEqual([true, true]);
   });
 });
 

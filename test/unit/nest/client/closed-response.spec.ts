@@ -1,5 +1,5 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import { isCutOff, onClosed } from '../../../../lib/nest/client/closed-response.js';
+import { endOf, isCutOff } from '../../../../lib/nest/client/closed-response.js';
 
 test.each([{}, { socket: {} }, undefined])(
   'a response of the request %j, as adapters make it for what is no server, is not cut off, and tells its end',
@@ -7,9 +7,9 @@ test.each([{}, { socket: {} }, undefined])(
     const response = new ServerResponse((request ?? {}) as IncomingMessage);
     if (!request) Object.defineProperty(response, 'req', { value: undefined });
     expect(isCutOff(response)).toBe(false);
-    let ends = 0;
-    onClosed(response, () => ends++);
+    const ended = endOf(response);
+    expect(ended.hasCome).toBe(false);
     response.emit('close');
-    expect(ends).toBe(1);
+    expect(ended.hasCome).toBe(true);
   },
 );

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { types } from 'node:util';
-import { applyDecorators, Controller, Get, Injectable, SetMetadata } from '@nestjs/common';
+import { Controller, Get, Injectable, SetMetadata } from '@nestjs/common';
 import { type TestingModule } from '@nestjs/testing';
 import { FairLocked, FairLockService, LockTimeoutError } from 'nestjs-fair-lock';
 import { Observable, of } from 'rxjs';
@@ -59,22 +59,6 @@ describe('@FairLocked', () => {
       '[object AsyncGeneratorFunction]',
     ]);
     expect(new Orders().all()).toHaveProperty('next');
-  });
-
-  test('can be composed with other decorators by applyDecorators', async () => {
-    const Exclusive = (path: string) => applyDecorators(Get(path), FairLocked('order:<0>'));
-    @Controller()
-    class Orders {
-      constructor(private readonly locks: FairLockService) {}
-      @Exclusive('orders')
-      async pay(_id: string): Promise<string | undefined> {
-        return this.locks.current()?.key;
-      }
-    }
-    const { module } = await nestWith([Orders]);
-    expect(await module.get(Orders).pay('7')).toBe('order:7');
-    expect(Reflect.getMetadata('path', Orders.prototype.pay)).toBe('orders');
-    await module.close();
   });
 
   test('stays out of the keys and the JSON of its instance', async () => {

@@ -1,32 +1,12 @@
-/** An error names the page where there is more to read, and docs/errors.md shows what the errors of common mistakes say. */
+/** docs/errors.md shows what the errors of common mistakes say. */
 import { readFileSync } from 'node:fs';
 import { Injectable, Module, type Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import {
-  FairLocked,
-  type FairLockError,
-  FairLockModule,
-  FairLockService,
-  LockAbortedError,
-  LockConfigurationError,
-  LockDeadlockError,
-  LockHolderChangedError,
-  LockKeyError,
-  LockLostError,
-  LockNotHeldError,
-  LockNotReplicatedError,
-  LockProtocolError,
-  LockQueueFullError,
-  LockShuttingDownError,
-  LockStoreUnavailableError,
-  LockTimeoutError,
-} from 'nestjs-fair-lock';
+import { FairLocked, type FairLockError, FairLockModule, FairLockService } from 'nestjs-fair-lock';
 import { of } from 'rxjs';
-import { withPage } from '../../../../lib/core/errors/pages.js';
 import { Locked, nestWith } from '../nest.js';
 
-const read = (path: string): string => readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');
-const page = read('docs/errors.md');
+const page = readFileSync(new URL('../../../../docs/errors.md', import.meta.url), 'utf8');
 
 @Injectable()
 class OrdersService {
@@ -112,51 +92,8 @@ describe('The page of errors', () => {
     );
     const [sentence = ''] = error?.details.split(/ See nestjs-fair-lock\/docs\/[\w-]+\.md#[\w-]+\.$/) ?? [];
     expect(sentence).not.toBe('');
-    expect((sections.get(heading) ?? '').replaceAll('\n', ' ')).toContain(sentence);
-  });
-});
-
-describe('An error', () => {
-  const { files: packed } = JSON.parse(read('package.json')) as { files: string[] };
-
-  const ERRORS: FairLockError[] = [
-    new LockAbortedError('order:42', undefined),
-    new LockConfigurationError('withLock needs a function.'),
-    new LockDeadlockError('order:42', 'it would wait for itself.'),
-    new LockHolderChangedError('order:42', 1, 2),
-    new LockKeyError('A key is missing.'),
-    new LockLostError('order:42', 'it expired'),
-    new LockNotHeldError('order:42'),
-    new LockNotReplicatedError('order:42', 0, 1, 1_000),
-    new LockProtocolError('It is in another format.'),
-    new LockQueueFullError('order:42', 1),
-    new LockShuttingDownError('order:42'),
-    new LockStoreUnavailableError('timeout', 'Redis did not respond.'),
-    new LockTimeoutError('order:42', 1_000),
-  ];
-
-  /** Their sentence says all. */
-  const WITHOUT_PAGE = ['ABORTED', 'CONFIGURATION'];
-
-  it.each(ERRORS.map((error) => [error.code, error] as const))(
-    'ends with the page to read, which is packed, unless its sentence says all: %s',
-    (code, { details }) => {
-      const [, page] = / See nestjs-fair-lock\/(docs\/[\w-]+\.md)#[\w-]+\.$/.exec(details) ?? [];
-      expect(details.includes('.md')).toBe(page !== undefined);
-      expect(WITHOUT_PAGE.includes(code) ? page : packed.includes(page ?? '')).toBe(
-        WITHOUT_PAGE.includes(code) ? undefined : true,
-      );
-    },
-  );
-
-  it('names a page only once', () => {
-    const sentence = withPage('A key is missing.', 'service#acquire');
-    expect(new LockKeyError(sentence).details).toBe(sentence);
-  });
-
-  it('names the key where it is logged as a text, and not in its message', () => {
-    const error = new LockTimeoutError('order:42', 1_000);
-    expect(String(error)).toContain('"order:42"');
-    expect(error.message).not.toContain('order:42');
+    // The page quotes the beginning of a long one, and ends with `…` there.
+    const [, quoted = ''] = /```text\n(.+)\n```/.exec(sections.get(heading) ?? '') ?? [];
+    expect(quoted.endsWith(' …') ? `${sentence.slice(0, quoted.length - 1)}…` : sentence).toBe(quoted);
   });
 });

@@ -61,6 +61,11 @@ const OF_KEYS: Mistakes = {
     () => locked([{ key: 'x:#{id}', permits: 2 }]),
     'is plain text here',
   ],
+  'an index in the template of an interceptor': [() => intercept('cart:<0>'), 'as in <params.id>'],
+  'a parameter as in the path of a route': [
+    () => intercept(['a', 'b::id:c']),
+    'contains ":id", which is plain text here, so that all calls would share one lock. Write <params.id>;',
+  ],
   'options in the place of the key': [
     () => locked({ waitTime: 5_000 }),
     'The first argument is the lock key of Orders.pay, but it is an object: write a string, a list of strings, or a function, as in ' +
@@ -139,11 +144,17 @@ const OF_OPTIONS: Mistakes = {
     () => intercept('a', { until: 'reply' }),
     "On FairLockInterceptor.for, the option until must be 'handler' or 'response'; it is 'reply'.",
   ],
-  'a text': [() => Locked('order', 'pay' as never), "they are 'pay'. Write @FairLocked('order:<0>'"],
-  'a number': [() => Locked('order', 5_000 as never), 'must be an object'],
+  'a text': [
+    () => Locked('order', 'pay' as never),
+    "The @FairLocked options must be an object; it is 'pay'.",
+  ],
   'an option that does not exist': [
     () => Locked('order', { timeout: 3 }),
     "Unknown @FairLocked option 'timeout'. The options are: waitTime, leaseTime,",
+  ],
+  'an option that an interceptor does not have': [
+    () => intercept('cart', { timeout: 3 }),
+    "Unknown FairLockInterceptor option 'timeout'. The options are: waitTime, leaseTime,",
   ],
   'an option that is not for a method': [
     () => Locked('order', { owner: 'all' }),
@@ -157,7 +168,6 @@ const OF_OPTIONS: Mistakes = {
     () => decorate(Locked('x', { returns: 'stream' }), () => undefined),
     "returns is 'stream'; write 'observable' or 'iterable', or remove it for a method that returns a promise.",
   ],
-  'undefined permits': [() => locked('k', { permits: undefined }), 'permits must be'],
   'undefined permits of a key': [
     () => locked(['a', { key: 'k', permits: undefined }]),
     'On Orders.pay, the lock option permits must be',
@@ -165,10 +175,6 @@ const OF_OPTIONS: Mistakes = {
   'an option that is not for a key': [
     () => locked(['a', { key: 'k', waitTime: 5 }]),
     "Unknown key option 'waitTime'",
-  ],
-  'a weight without permits': [
-    () => locked('k', { weight: 2 }),
-    'On Orders.pay, the lock option weight is a number of permits',
   ],
   'permits of a reader': [
     () => locked('k', { permits: (n: number) => n, mode: 'read' }),
@@ -181,10 +187,6 @@ const OF_OPTIONS: Mistakes = {
   'another option beside a function': [
     () => locked('k', { permits: 1, weight: () => 1, maxHold: null }),
     'On Orders.pay, the lock option maxHold must be a number of milliseconds',
-  ],
-  'a weight of more than all permits': [
-    () => locked(['a', { key: 'k', permits: 2, weight: 3 }]),
-    'On Orders.pay, the lock option weight (3) is more than permits (2)',
   ],
   'permits of an interceptor': [
     () => intercept('k', { permits: undefined }),

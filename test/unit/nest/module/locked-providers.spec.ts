@@ -140,7 +140,7 @@ describe('a decorated object that a provider hands out is locked', () => {
   });
 });
 
-describe('two classes of one name, locked without a key,', () => {
+test('two classes of one name, locked without a key, are named once at boot, since they share a lock', async () => {
   const named = (): Type => {
     @Injectable()
     class Reports {
@@ -149,19 +149,16 @@ describe('two classes of one name, locked without a key,', () => {
     }
     return Reports;
   };
-
-  test('are named once at boot, since they share a lock', async () => {
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
-    const one = named();
-    const { module } = await nestWith([one, { provide: 'again', useClass: one }, named()]);
-    expect(warn.mock.calls.map(([line]) => line as string)).toEqual([
-      expect.stringMatching(
-        /^Several classes have a method Reports\.build .* they share one lock, and wait for each other\./,
-      ),
-    ]);
-    await module.close();
-    warn.mockRestore();
-  });
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  const one = named();
+  const { module } = await nestWith([one, { provide: 'again', useClass: one }, named()]);
+  expect(warn.mock.calls.map(([line]) => line as string)).toEqual([
+    expect.stringMatching(
+      /^Several classes have a method Reports\.build .* they share one lock, and wait for each other\./,
+    ),
+  ]);
+  await module.close();
+  warn.mockRestore();
 });
 
 test("store: 'memory' in production is warned of at the start, with the switch of Node that silences it", async () => {

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { type FairLockModuleOptions, LockConfigurationError } from 'nestjs-fair-lock';
 import { describeDomain, type NumberOption } from '../../../../lib/core/options/option-domains.js';
+import { engineOptions } from '../../../../lib/setup/engine-options.js';
 import { adviseOn, resolveOptions } from '../../../../lib/setup/option-resolution.js';
 import { FairLockRegistration } from '../../../../lib/nest/module/fair-lock.registration.js';
 import { type StoreFactory } from '../../../../lib/setup/store-factory.js';
@@ -28,32 +29,6 @@ describe('the options', () => {
   afterEach(() => {
     if (before === undefined) delete process.env['REDIS_URL'];
     else process.env['REDIS_URL'] = before;
-  });
-
-  test('all have a default', () => {
-    delete process.env['REDIS_URL'];
-    expect(resolve({})).toEqual({
-      redis: 'redis://localhost:6379',
-      store: 'redis',
-      keyPrefix: 'fairlock',
-      waitTime: 45_000,
-      watchdogTimeout: 30_000,
-      livenessWindow: 10_000,
-      commandTimeout: 1_000,
-      replicas: false,
-      strict: false,
-      maxLease: 30_000,
-      maxQueue: Infinity,
-      maxHold: Infinity,
-      onLost: 'signal',
-      reentrant: true,
-      drainTimeout: 10_000,
-      slowWait: 10_000,
-      slowHold: 30_000,
-      requestScope: 'handler',
-      fairLockWaitTimeout: 300_000,
-      lockWatchdogTimeout: 30_000,
-    });
   });
 
   test('undefined is as good as absent', () => {
@@ -188,7 +163,6 @@ describe('the options', () => {
   });
 
   test.each([
-    ['waitTime', [null]],
     ['replicas', [true, 1, null, [], {}, { min: 1, max: 2 }]],
     ['strict', ['yes', 1, null]],
     ['onLost', ['throw', true, null]],
@@ -201,6 +175,19 @@ describe('the options', () => {
       const message = refusal({ [name]: value });
       expect(message).toMatch(new RegExp(`^The option ${name} must be .*; it is .*\\.$`));
     }
+  });
+
+  test('the engine does not get the address of Redis, nor any other option of a store', () => {
+    const options = engineOptions(
+      resolveOptions({ redis: 'redis://user:s3cret@cache:6379' }),
+      () => undefined,
+    );
+    expect(Object.keys(options).sort()).toEqual(
+      [
+        ...['waitTime', 'maxQueue', 'maxHold', 'onLost', 'reentrant', 'requestScope'],
+        ...['drainTimeout', 'lease', 'slowWait', 'slowHold', 'onWarning'],
+      ].sort(),
+    );
   });
 
   test('an unknown option is reported, with those that exist', () => {

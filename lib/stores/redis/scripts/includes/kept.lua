@@ -2,7 +2,7 @@
 -- alone: it knows when by its reply, or by a message.
 
 local function headClient(lock)
-  local head = redis.call('ZRANGE', lock.queue, 0, 0)[1]
+  local head = redis.call('ZRANGE', lock.queue, '0', '0')[1]
   return head and string.match(head, '^[^:]+')
 end
 

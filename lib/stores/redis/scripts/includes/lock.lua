@@ -6,6 +6,10 @@
 -- has at most left too much in `used`, which the next `expire` counts anew, or an entry that is held and in the queue, which `give` and a
 -- heartbeat find.
 
+-- Given by the store (`scriptsOf`): FORMAT, the version of these data; LEASE of a hold and WINDOW in which a waiting client must call, ms;
+-- ROW, how many requests one hold serves at most; STRICT, the longest lease of a strict client, ms; nil: the client is not strict.
+
+--- include: clock
 --- include: number
 --- include: limits
 
@@ -14,38 +18,43 @@ local UNREADABLE = 'PROTOCOL the data of the lock cannot be read'
 local MOST_VALUES = 1000
 
 -- The lock whose keys begin at KEYS[first], or nil and the text of an error. `id`: a request of which to tell what the hash has.
-local function open(time, first, id)
+local function open(first, id)
   local hash = KEYS[first]
-  local state, held = unpack(redis.call('HMGET', hash, 'format', 'h:' .. (id or '')))
-  local format, token, mode, used, limits, ends, kept, scan, least
+  local found = redis.call('HMGET', hash, 'format', 'h:' .. (id or ''))
+  local state, held = found[1], found[2]
+  local format, token, mode, used, limits, ends, kept, rest
   if state then
-    format, token, mode, used, limits, ends, kept, scan, least =
-      string.match(state, '^(%d+) (%d+) (%S+) (%d+) (%S+) ([%d-]+)(k?) ?(%S*) ?(%S*)$')
+    format, token, mode, used, limits, ends, kept, rest = string.match(state, '^(%d+) (%d+) (%S+) (%d+) (%S+) ([%d-]+)(k?)(.*)$')
     format = format or string.match(state, '^%d+')
     if format and format ~= FORMAT then
       return nil, 'FORMAT ' .. format .. ' ' .. FORMAT
-    elseif not (token and (mode == '-' or tonumber(ends))) then
+    end
+    ends = tonumber(ends)
+    if not token or mode ~= '-' and not ends then
       return nil, UNREADABLE
     end
   end
+  local scan, least
+  if rest and rest ~= '' then
+    scan, least = string.match(rest, '^ (%S+) (%S+)$')
+  end
   return {
     hash = hash, queue = KEYS[first + 1], clients = KEYS[first + 2],
-    -- The time of Redis, ms and µs.
-    now = time[1] * 1000 + math.floor(time[2] / 1000), micros = time[1] * 1000000 + time[2],
+    now = now, micros = micros,
     -- The last token that was given or kept for a neighbour, 0 if none is known; the same as text.
-    token = tonumber(token or 0), tokenText = token,
+    token = token and tonumber(token) or 0, tokenText = token,
     -- How it is held: 'write' (alone), 'read', 'permits'; nil: nothing is held.
     mode = mode ~= '-' and mode or nil,
     -- The sum of the weights that are held.
-    used = tonumber(used or 0),
-    -- How many holds have each number of permits; the smallest of them, nil: not known.
-    limits = mode == 'permits' and readLimits(limits) or {}, limit = nil,
+    used = used and tonumber(used) or 0,
+    -- How many holds have each number of permits; `limit`, the smallest of them, nil: not known.
+    limits = mode == 'permits' and readLimits(limits) or {},
     -- No lease ends before this time, ms.
-    ends = tonumber(ends) or math.huge, endedAt = tonumber(ends) or math.huge,
+    ends = ends or math.huge, endedAt = ends or math.huge,
     -- Whether that is the end of a part which holdAtLeast keeps.
     isKept = kept == 'k',
     -- Where `expire` goes on, and the earliest end that it has seen.
-    scan = scan ~= '' and scan or nil, least = tonumber(least) or math.huge,
+    scan = scan, least = least and tonumber(least) or math.huge,
     -- The hold of the request `id`; false: it has none.
     held = held,
     -- The state as it was read or written last, false: there was none; whether it is another one now.
@@ -63,8 +72,7 @@ local function open(time, first, id)
     -- The caller was not in `clients`; this call has put it into the queue; how many entries, and which, it has taken out by `leave`; it has found clients of a lock
     -- of which nothing else is left.
     isNew = false, entered = false, gone = 0, left = {}, isStale = false,
-    -- Whether this call has seen to the time to live of the queue; false: of one that may have emptied since; nil: it has not.
-    isQueueKept = nil,
+    -- `isQueueKept`: whether this call has seen to the time to live of the queue; false: of one that may have emptied since; nil: it has not.
     -- This call has looked for clients that are gone, for a request that found the queue full.
     isSwept = false,
     -- A request has ended its place in the queue.

@@ -41,7 +41,7 @@ end
 -- Takes out of the queue the requests of clients that have not called for too long, whatever is held (rule 7). Costs one call unless a
 -- client is gone; then a look at the queue, and the client leaves `clients`, so that the next caller does not look again.
 local function sweep(lock)
-  local earliest = redis.call('ZRANGE', lock.clients, 0, 0, 'WITHSCORES')[2]
+  local earliest = redis.call('ZRANGE', lock.clients, '0', '0', 'WITHSCORES')[2]
   if not earliest or tonumber(earliest) >= lock.now then
     return
   end

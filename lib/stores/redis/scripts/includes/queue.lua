@@ -18,7 +18,7 @@ end
 local function enter(lock, client, name, ticket)
   local place = ticket
   if ticket == '' then
-    local score = lock.last or redis.call('ZREVRANGE', lock.queue, 0, 0, 'WITHSCORES')[2]
+    local score = lock.last or redis.call('ZREVRANGE', lock.queue, '0', '0', 'WITHSCORES')[2]
     lock.last = math.max(lock.micros, score and score + 1 or 0)
     place = number(lock.last)
   end

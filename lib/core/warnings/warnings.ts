@@ -8,7 +8,7 @@ import type { LockSnapshot, LockStore } from '../port/lock-store.js';
 import { nameOfSite, type CallSite } from '../runtime/call-site.js';
 import { SlowWatch } from '../runtime/slow-watch.js';
 import { andMore, OncePerPeriod, PERIOD } from './once-per-period.js';
-import { TimeoutWarnings, type LookForGone } from './timeout-warnings.js';
+import { LockTimeoutError } from '../errors/errors.js';
 import { withPage } from '../errors/pages.js';
 import { duration, printable, quote } from '../errors/text.js';
 import type { Call } from '../waits/call.js';
@@ -17,23 +17,20 @@ import type { Timers } from '../runtime/timers.js';
 
 /** Warns about the waits and holds of an engine that take longer than its options allow, and about waits that failed. */
 export function watchForSlow(
-  defaults: EngineDefaults,
+  { slowWait = Infinity, slowHold = Infinity, onWarning }: EngineDefaults,
   timers: Timers,
   waits: Waits,
   holds: Holds,
   store: LockStore,
   self: ClientIdentity,
 ): void {
-  const { slowWait = Infinity, slowHold = Infinity } = defaults;
-  const warnings = new SlowWarnings(timers, store, self, defaults.onWarning);
+  const warnings = new Warnings(timers, store, self, onWarning);
   if (slowWait < Infinity) {
-    const bounded = (): WaitingCall[] => waits.present().filter(({ options }) => isBounded(options));
-    waits.slowWatch = new SlowWatch(timers, slowWait, bounded, warnings.ofWait);
-    waits.onTimeout = new TimeoutWarnings(timers, warnings.lookForGone, defaults.onWarning).of;
+    waits.slowWatch = new SlowWatch(timers, slowWait, () => waits.present(), warnings.ofWait);
+    waits.onTimeout = warnings.ofTimeout;
   }
   if (slowHold < Infinity) {
-    const bounded = (): Hold[] => holds.present().filter(({ options }) => isBounded(options));
-    holds.slowWatch = new SlowWatch(timers, slowHold, bounded, warnings.ofHold);
+    holds.slowWatch = new SlowWatch(timers, slowHold, () => holds.present(), warnings.ofHold);
   }
 }
 
@@ -44,11 +41,20 @@ interface Found extends Pick<LockSnapshot, 'holder' | 'kept' | 'queueLength'> {
   readonly ahead: number | undefined;
 }
 
-/** Warns an operator about long waits and holds, and names what blocks a wait at that moment. */
-class SlowWarnings {
+/** A call that gave up. */
+interface GivenUp {
+  readonly options: CheckedOptions;
+  /** What it held when it gave up. It may release that before the warning is logged. */
+  readonly inside: readonly Hold[];
+  readonly error: LockTimeoutError;
+}
+
+/** Warns an operator about long waits and holds, and of requests that gave up, so that no queue loses them silently; and names what blocks them. */
+class Warnings {
   /** The looks of the present periods; undefined: the look failed. */
   private readonly looks = new Map<string, Promise<Found | undefined>>();
   private readonly waits: OncePerPeriod<WaitingCall>;
+  private readonly timeouts: OncePerPeriod<GivenUp>;
 
   constructor(
     private readonly timers: Timers,
@@ -57,6 +63,7 @@ class SlowWarnings {
     private readonly warn: EngineDefaults['onWarning'],
   ) {
     this.waits = new OncePerPeriod(timers, (call, others) => void this.warnOfWait(call, others));
+    this.timeouts = new OncePerPeriod(timers, (given, others) => void this.warnOfTimeout(given, others));
   }
 
   /** Must not throw. */
@@ -81,11 +88,10 @@ class SlowWarnings {
     );
   };
 
-  /** The holder of a lock whose process is gone; undefined where it is not, as far as is known. */
-  readonly lookForGone: LookForGone = async (key) => {
-    const { holder, at = 0 } = (await this.look(key)) ?? {};
-    if (holder?.live !== false) return undefined;
-    return { holder: holder.who, leaseLeft: Math.max(0, holder.leaseLeft - (performance.now() - at)) };
+  /** Must not throw. A try that finds the lock busy did not wait: it is part of normal operation. */
+  readonly ofTimeout = (call: Call, error: LockTimeoutError): void => {
+    if (error.waitTime === 0) return;
+    this.timeouts.add(error.key, { options: call.options, inside: call.holdsAround, error });
   };
 
   /** For the error with which the call may end. */
@@ -95,29 +101,42 @@ class SlowWarnings {
   }
 
   /** @param call may have ended since it became slow */
-  private async warnOfWait({ wait, place, options }: Call, others: number): Promise<void> {
+  private async warnOfWait(call: Call, others: number): Promise<void> {
+    const { wait, options } = call;
     if (!wait) return;
     const { key, waited: waitingFor } = wait;
-    const { holder, kept, queueLength, ahead = place?.ahead } = (await this.look(key, place?.id)) ?? {};
+    const caller = this.callerOf(options, call.holdsAround);
+    // Once in a period for each lock, and anew: what was found for the warning before is no longer so.
+    const found = await this.look(key, wait.id);
+    const { holder, kept, queueLength, ahead } = found ?? {};
     const gone = await this.lookForGone(key);
-    const behind =
-      queueLength === undefined || ahead === undefined ? 0 : Math.max(0, queueLength - ahead - 1);
     this.warn(
       withPage(
-        `A call for the lock ${quote(key)} by ${this.nameOf(options)}${andMore(others)} has waited for ${duration(waitingFor)}` +
-          (ahead === undefined ? '' : `, with ${ahead} ahead of it and ${behind} behind it in the queue`) +
+        `A call for the lock ${quote(key)} by ${caller}${andMore(others)} has waited for ${duration(waitingFor)}` +
+          positionOf(ahead, queueLength) +
+          (found ? '' : '. Redis did not tell who holds it, because it does not respond') +
           (holder ? `. The lock is currently held by ${printable(holder.who)}${since(holder.heldFor)}` : '') +
           (gone
             ? `. Its process is gone (crashed, or stopped without app.enableShutdownHooks()); the lease ends in ${duration(gone.leaseLeft)}`
             : '') +
           (kept ? `. Nobody holds the lock: holdAtLeast keeps it for another ${duration(kept.left)}.` : '.'),
-        'troubleshooting#calls-give-up-423',
+        found ? 'troubleshooting#calls-give-up-423' : 'troubleshooting#redis-was-unavailable',
       ),
       {
-        ...{ key, label: options.label, waitingFor, ahead, queueLength, unsaid: others },
+        ...{ key, label: options.label, waitingFor, ahead, queueLength, more: others },
         ...{ holder: holder?.who, heldFor: holder?.heldFor },
       },
     );
+  }
+
+  private async warnOfTimeout({ options, inside, error }: GivenUp, others: number): Promise<void> {
+    const { key, waitTime, blockedBy, code } = error;
+    const gone = blockedBy.holder !== undefined && !blockedBy.leaseLeft && (await this.lookForGone(key));
+    const known =
+      gone && gone.holder === blockedBy.holder ? { ...blockedBy, leaseLeft: gone.leaseLeft } : blockedBy;
+    const { details } = new LockTimeoutError(key, waitTime, known);
+    const line = `${code} by ${this.callerOf(options, inside)}${andMore(others)}: ${details}`;
+    this.warn(line, { key, label: options.label, waitTime, more: others, ...known });
   }
 
   /** As `inspect` and the errors name it. */
@@ -125,13 +144,26 @@ class SlowWarnings {
     return printable(clientName(`${this.self.host}/${this.self.pid}`, label));
   }
 
-  /** Looks at most once in a period, and forgets what was found when that ends. @param id the request that wants to know its place */
+  /** The same, and what it holds while it waits. */
+  private callerOf(options: CheckedOptions, inside: readonly Hold[]): string {
+    const held = new Set(inside.map(({ key }) => quote(key)));
+    return this.nameOf(options) + (held.size === 0 ? '' : ` inside ${[...held].join(', ')}`);
+  }
+
+  /** The holder of a lock whose process is gone; undefined where it is not, as far as is known. */
+  private async lookForGone(
+    key: string,
+  ): Promise<{ readonly holder: string; readonly leaseLeft: number } | undefined> {
+    const { holder, at = 0 } = (await (this.looks.get(key) ?? this.look(key))) ?? {};
+    if (holder?.live !== false) return undefined;
+    return { holder: holder.who, leaseLeft: Math.max(0, holder.leaseLeft - (performance.now() - at)) };
+  }
+
+  /** Looks at a lock, and forgets what it found when the period ends. @param id the request that wants to know its place */
   private look(key: string, id?: string): Promise<Found | undefined> {
-    const known = this.looks.get(key);
-    if (known) return known;
     const look = this.store.inspect(key).then(
       ({ holder, kept, queueLength, waiters }): Found => {
-        const place = id === undefined ? -1 : waiters.findIndex((waiter) => waiter.id === id);
+        const place = waiters.findIndex((waiter) => waiter.id === id);
         return {
           ...{ holder, queueLength, at: performance.now(), ahead: place >= 0 ? place : undefined },
           ...(kept && { kept }),
@@ -140,19 +172,21 @@ class SlowWarnings {
       () => undefined,
     );
     this.looks.set(key, look);
-    this.timers.schedule({ onDue: () => void this.looks.delete(key) }, performance.now() + PERIOD);
+    const forget = (): void => void (this.looks.get(key) === look && this.looks.delete(key));
+    this.timers.schedule({ onDue: forget }, performance.now() + PERIOD);
     return look;
   }
+}
+
+function positionOf(ahead: number | undefined, queueLength: number | undefined): string {
+  if (queueLength === undefined) return '';
+  if (ahead === undefined) return queueLength > 1 ? `, one of ${queueLength} in the queue` : '';
+  return `, with ${ahead} ahead of it and ${Math.max(0, queueLength - ahead - 1)} behind it in the queue`;
 }
 
 function takenAt(site: CallSite | undefined): string {
   const place = nameOfSite(site);
   return place === undefined ? '' : `, acquired at ${printable(place)}`;
-}
-
-/** Those of a leader and its followers last. */
-function isBounded({ lasting }: CheckedOptions): boolean {
-  return !lasting;
 }
 
 function since(heldFor: number | undefined): string {

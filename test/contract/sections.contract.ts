@@ -1,10 +1,14 @@
 import fc from 'fast-check';
-import { FairLockError } from '../../../../lib/core/errors/errors.js';
-import type { AcquireOptions } from '../../../../lib/core/options/acquire-options.js';
-import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
-import type { FairLockService } from '../../../../lib/core/engine/fair-lock-service.js';
-import { within } from '../../../support/waiting.js';
-import { bench, leftovers, NOTHING, settle, type Bench, type RecordingStore } from '../support.js';
+import { LockEngine } from '../../lib/core/engine/lock-engine.js';
+import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js';
+import { FairLockError } from '../../lib/core/errors/errors.js';
+import type { FairLock } from '../../lib/core/holds/fair-lock.js';
+import type { AcquireOptions } from '../../lib/core/options/acquire-options.js';
+import type { Grant, LockStore } from '../../lib/core/port/lock-store.js';
+import type { Wait } from '../../lib/core/port/wait.js';
+import { deferred, eventually, within, SOON } from '../support/waiting.js';
+import { leftovers, NOTHING, settle } from '../unit/core/support.js';
+import type { Capabilities, StoreFactory } from './store-under-test.js';
 
 /** A section, and how it treats the sections that it begins. */
 interface Section {
@@ -22,6 +26,10 @@ interface Section {
   /** Whether it is begun right away or from a timer, which may fire after its parent has ended. */
   readonly detached: boolean;
   readonly throws: boolean;
+  /** Turns after which its wait is aborted. */
+  readonly abortAfter: number | undefined;
+  /** Of a root: which client asks. */
+  readonly client: number;
   /** Of a root: it is begun by an abort listener of a lock that some other section takes away. */
   readonly inListener: boolean;
 }
@@ -45,6 +53,8 @@ const section = (
       order: fc.constantFrom('sequence', 'branches', 'forgotten'),
       detached: fc.boolean(),
       throws: fc.boolean(),
+      abortAfter: fc.option(fc.nat(6), { nil: undefined, freq: 4 }),
+      client: fc.nat(1),
       inListener: fc.boolean(),
     }),
   }));
@@ -60,6 +70,56 @@ interface Begun {
   readonly ancestors: readonly Begun[];
 }
 
+/** A process that a run of the property uses.*/
+class Client {
+  readonly store: LockStore;
+  readonly engine: LockEngine;
+  /** What has not been given back to the store. */
+  private readonly held = new Set<Grant>();
+
+  constructor(factory: StoreFactory) {
+    const store = factory();
+    const acquire = store.acquire.bind(store);
+    store.acquire = async (wait: Wait): Promise<Grant> => {
+      const grant = await acquire(wait);
+      this.held.add(grant);
+      const release = grant.release.bind(grant);
+      grant.release = (keep) => {
+        this.held.delete(grant);
+        return release(keep);
+      };
+      return grant;
+    };
+    this.store = store;
+    this.engine = new LockEngine(store, {
+      waitTime: SOON,
+      maxQueue: Infinity,
+      maxHold: Infinity,
+      onLost: 'signal',
+      drainTimeout: Infinity,
+      reentrant: true,
+      onWarning: () => undefined,
+    });
+  }
+
+  get service(): FairLockService {
+    return this.engine.service;
+  }
+
+  /** Rejects what waits, and lets all that holds end. */
+  async close(): Promise<void> {
+    this.engine.beginShutdown();
+    await this.engine.drain();
+    await this.engine.close();
+  }
+
+  /** Nothing is held, no request waits, and each grant was given back to the store. */
+  expectBalanced(): void {
+    expect([...this.held]).toEqual([]);
+    expect(leftovers(this.engine)).toEqual(NOTHING);
+  }
+}
+
 /** Runs trees of sections and finds two that overlap although neither began the other. */
 class Run {
   readonly overlaps: string[] = [];
@@ -67,44 +127,79 @@ class Run {
   private readonly active = new Map<string, Begun[]>();
   private sections = 0;
   /** Each loses a lock whose abort listener begins a root. */
-  private readonly losses: (() => void)[] = [];
+  private readonly losses: (() => Promise<void>)[] = [];
+  private readonly closes = deferred();
 
   constructor(
-    private readonly service: FairLockService,
-    private readonly store: RecordingStore,
+    private readonly clients: readonly Client[],
+    /** Of this run alone. */
+    private readonly name: string,
+    /** One of the clients closes after so many sections have begun. */
+    private readonly closeAt: number | undefined,
   ) {}
 
   /** Begins `root` and waits for it and for everything that it left behind. */
   async finish(roots: readonly Section[]): Promise<void> {
+    // Outside of all sections: it would not wait for one that it is called in.
+    const closed = this.closes.promise.then(() => this.clients.at(-1)!.close());
     const foreign = await this.prepareListeners(roots.filter(({ inListener }) => inListener));
     for (const root of roots) if (!root.inListener) void this.begin(root, []);
     for (let done = 0; done < this.all.length || this.losses.length > 0; done += 1) {
       // Those for which there was no section that could do it.
-      if (done === this.all.length) this.losses.pop()?.();
+      if (done === this.all.length) this.lose();
       await this.all[done];
     }
     for (const lock of foreign) await lock.release();
+    this.closes.resolve();
+    await closed;
   }
 
   private prepareListeners(roots: readonly Section[]): Promise<FairLock[]> {
     return Promise.all(
       roots.map(async (root, n) => {
-        const lock = await this.service.acquire(`foreign ${n}`);
-        lock.signal.addEventListener('abort', () => void this.begin(root, []));
-        this.losses.push(() => this.store.lose(lock.key));
+        const { service } = this.clientOf(root);
+        const lock = await service.acquire(`${this.name} foreign ${n}`);
+        const lost = new Promise<void>((resolve) => {
+          lock.signal.addEventListener('abort', () => {
+            void this.begin(root, []);
+            resolve();
+          });
+        });
+        this.losses.push(async () => {
+          await service.forceRelease(lock.key);
+          await lost;
+        });
         return lock;
       }),
     );
   }
 
+  private lose(): void {
+    const loss = this.losses.pop();
+    if (loss) this.all.push(loss());
+  }
+
+  private clientOf({ client }: Section): Client {
+    return this.clients[client % this.clients.length]!;
+  }
+
+  /** The key of that name, of this run alone. */
+  nameOf(key: string): string {
+    return `${this.name} ${key}`;
+  }
+
   private begin(node: Section, ancestors: readonly Begun[]): Promise<void> {
     const id = `${(this.sections += 1)}`;
+    if (this.sections === this.closeAt) this.closes.resolve();
+    const client = this.clientOf(ancestors[0]?.node ?? node);
     const expected = (error: unknown): void => {
       const { waitTime, reentrant } = node.options;
       const code = error instanceof FairLockError ? error.code : '';
       const mayFail =
         error === ownError ||
         (code === 'WAIT_TIMEOUT' && waitTime !== undefined) ||
+        (code === 'ABORTED' && node.abortAfter !== undefined) ||
+        (code === 'SHUTTING_DOWN' && this.closeAt !== undefined) ||
         (node.ask === 'again' && (code === 'NOT_HELD' || code === 'LOST')) || // the hold has ended meanwhile
         (code === 'DEADLOCK' &&
           (reentrant === false ||
@@ -112,14 +207,24 @@ class Run {
             ancestors.some((outer) => isMisfit(outer.node, node))));
       if (!mayFail) throw error;
     };
-    const ended = this.run(node, id, ancestors).catch(expected);
+    const ended = this.run(node, id, ancestors, client).catch(expected);
     this.all.push(ended);
     return ended;
   }
 
-  private async run(node: Section, id: string, ancestors: readonly Begun[]): Promise<void> {
+  private async run(
+    node: Section,
+    id: string,
+    ancestors: readonly Begun[],
+    { service }: Client,
+  ): Promise<void> {
     if (node.detached) await settle();
-    const { keys, ask, options } = node;
+    const { ask } = node;
+    const keys = node.keys.map((key) => this.nameOf(key));
+    const options = {
+      ...node.options,
+      ...(node.abortAfter !== undefined && { signal: abortedAfter(node.abortAfter) }),
+    };
     const begun = (lock?: FairLock): Begun => ({ id, node, lock, ancestors });
     if (ask === 'again') {
       const locks = ancestors.flatMap(({ lock }) => lock ?? []);
@@ -127,12 +232,12 @@ class Run {
       const again = (): Promise<void> => this.body({ ...begun(), node: { ...node, keys: [] } });
       await (entered ? entered.run(again) : again());
     } else if (ask === 'withLock') {
-      await this.service.withLock(keys, (lock) => this.body(begun(lock)), options);
+      await service.withLock(keys, (lock) => this.body(begun(lock)), options);
     } else if (ask === 'run') {
-      const lock = await this.service.acquire(keys, options);
+      const lock = await service.acquire(keys, options);
       await lock.run(() => this.body(begun(lock))).finally(() => lock.release());
     } else {
-      const lock = await this.service.acquire(keys, options);
+      const lock = await service.acquire(keys, options);
       // Not a scope: what is begun inside would wait for it, so it has no children.
       await this.body({ ...begun(), node: { ...node, children: [] } }).finally(() => lock.release());
     }
@@ -143,7 +248,7 @@ class Run {
     this.enter(section);
     try {
       await eventLoopTurns(node.eventLoopTurns[0]);
-      this.losses.pop()?.();
+      this.lose();
       const begin = (child: Section): Promise<void> => this.begin(child, [...section.ancestors, section]);
       if (node.order === 'sequence') for (const child of node.children) await begin(child);
       else {
@@ -227,24 +332,13 @@ async function eventLoopTurns(count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** After everything has ended, nothing is held, no request waits, and every grant was given back to the store. */
-async function expectBalanced({ store, engine, service }: Bench, keys: readonly string[]): Promise<void> {
-  for (const key of keys) {
-    expect(await service.inspect(key)).toMatchObject({ holder: undefined, queueLength: 0 });
-    const count = (what: string): number => store.log.filter((entry) => entry === `${what} ${key}`).length;
-    expect(count('release')).toBe(count('granted'));
-  }
-  expect(leftovers(engine)).toEqual(NOTHING);
-}
+const isEmpty = (options: object): boolean => Object.keys(options).length === 0;
 
-async function check(roots: readonly Section[], keys: readonly string[]): Promise<void> {
-  const b = bench();
-  const run = new Run(b.service, b.store);
-  // The trees take some ms: their wait times are short, or none of their waits needs a timer.
-  await within(run.finish(roots), 2_000, 'the end of the sections');
-  expect(run.overlaps).toEqual([]);
-  await expectBalanced(b, keys);
-  await b.engine.close();
+/** A signal that aborts after some turns of the event loop. */
+function abortedAfter(turns: number): AbortSignal {
+  const controller = new AbortController();
+  void eventLoopTurns(turns).then(() => controller.abort());
+  return controller.signal;
 }
 
 /** Options of which each is one of a few values, or absent. */
@@ -254,48 +348,90 @@ const anyOf = (values: Record<string, readonly unknown[]>): fc.Arbitrary<Section
     { requiredKeys: ['waitTime'].filter((name) => name in values) },
   );
 
-const trees = (keys: readonly string[], options: Parameters<typeof anyOf>[0]): fc.Arbitrary<Section[]> =>
-  fc.array(section(keys, anyOf(options)), { minLength: 1, maxLength: 3 });
+/** Trees, and after how many sections a client closes. */
+const trees = (
+  keys: readonly string[],
+  options: fc.Arbitrary<Section['options']>,
+): fc.Arbitrary<[Section[], number | undefined]> =>
+  fc.tuple(
+    fc.array(section(keys, options), { minLength: 1, maxLength: 3 }),
+    fc.option(fc.integer({ min: 1, max: 8 }), { nil: undefined, freq: 3 }),
+  );
 
-describe('any tree of nested, parallel, forgotten and detached sections', () => {
-  it('of one key never overlaps except with those that began it, gives back what it took, and never waits for itself', async () => {
-    await fc.assert(
-      fc.asyncProperty(trees(['a'], { reentrant: [false, true, true] }), (roots) => check(roots, ['a'])),
-      { numRuns: 300 },
-    );
-  });
+const KEYS = ['a', 'b', 'c'];
+const WAIT_TIMES = [0, 1, 5, 20];
+const KEPT = [0, 1, 4];
 
-  it('of several keys, where some give up, does so as well', async () => {
-    const keys = ['a', 'b', 'c'];
-    await fc.assert(
-      fc.asyncProperty(trees(keys, { waitTime: [0, 1, 5, 20], reentrant: [false, true] }), (roots) =>
-        check(roots, keys),
-      ),
-      { numRuns: 200 },
-    );
-  });
+/**
+ * Sections that nest, fork, outlive those that began them, take several keys, give up, are kept and close: what the engine makes of the locks
+ * of a store.
+ */
+export function describeSections(
+  name: string,
+  factory: StoreFactory,
+  { sharing, severalClients }: Capabilities,
+  numRuns: number,
+): void {
+  let runs = 0;
+  const witness = factory();
+  beforeAll(() => witness.start());
+  afterAll(() => witness.close());
 
-  it('of readers, writers and permits lets in together only those that may be', async () => {
-    const keys = ['a', 'b'];
-    const times = anyOf({ waitTime: [0, 1, 5, 20] });
-    const options = fc
-      .tuple(times, fc.constantFrom(...SHARES))
-      .map(([time, share]) => ({ ...time, ...share }) as AcquireOptions);
-    const roots = fc.array(section(keys, options), { minLength: 1, maxLength: 3 });
-    await fc.assert(
-      fc.asyncProperty(roots, (sections) => check(sections, keys)),
-      { numRuns: 300 },
-    );
-  });
-
-  it('of endless waits ends: a wait that could last forever is refused', async () => {
-    const keys = ['a', 'b', 'c'];
-    const endless = { waitTime: [Infinity], reentrant: [false, true] };
-    for (const options of [{ waitTime: [Infinity] }, endless]) {
-      await fc.assert(
-        fc.asyncProperty(trees(keys, options), (roots) => check(roots, keys)),
-        { numRuns: 150 },
-      );
+  async function check(roots: readonly Section[], closeAt?: number): Promise<void> {
+    const clients = Array.from({ length: severalClients ? 2 : 1 }, () => new Client(factory));
+    await Promise.all(clients.map(({ engine }) => engine.start()));
+    const run = new Run(clients, `sections ${(runs += 1)}`, closeAt);
+    await within(run.finish(roots), SOON, 'the end of the sections');
+    expect(run.overlaps).toEqual([]);
+    for (const client of clients) client.expectBalanced();
+    for (const key of KEYS) {
+      const isFree = async (): Promise<boolean> => {
+        const { holder, kept, queueLength } = await witness.inspect(run.nameOf(key));
+        return !holder && !kept && queueLength === 0;
+      };
+      await eventually(isFree, SOON, 'the locks to be free');
     }
+    await Promise.all(clients.map((client) => client.close()));
+  }
+
+  describe(`any tree of nested, parallel, forgotten and detached sections, store ${name}`, () => {
+    test('of one key never overlaps except with those that began it, gives back what it took, and never waits for itself', async () => {
+      const options = anyOf({ reentrant: [false, true, true], holdAtLeast: KEPT });
+      await fc.assert(
+        fc.asyncProperty(trees(['a'], options), ([roots, closeAt]) => check(roots, closeAt)),
+        { numRuns },
+      );
+    });
+
+    test('of several keys and kinds, where some give up, lets in together only those that may be', async () => {
+      const options = fc
+        .tuple(
+          anyOf({ waitTime: WAIT_TIMES, reentrant: [false, true], holdAtLeast: KEPT }),
+          fc.constantFrom(...(sharing ? SHARES : [{}])),
+        )
+        // Only a lock that is asked for alone may refuse to nest.
+        .map(
+          ([{ reentrant, ...times }, share]) =>
+            ({ ...times, ...share, ...(isEmpty(share) && { reentrant }) }) as AcquireOptions,
+        );
+      await fc.assert(
+        fc.asyncProperty(trees(KEYS, options), ([roots, closeAt]) => check(roots, closeAt)),
+        { numRuns },
+      );
+    });
+
+    // Of two processes, neither knows what the other waits for.
+    if (!severalClients)
+      test('of endless waits ends: a wait that could last forever is refused', async () => {
+        for (const options of [
+          { waitTime: [Infinity] },
+          { waitTime: [Infinity], reentrant: [false, true] },
+        ]) {
+          await fc.assert(
+            fc.asyncProperty(trees(KEYS, anyOf(options)), ([roots]) => check(roots)),
+            { numRuns: numRuns / 2 },
+          );
+        }
+      });
   });
-});
+}
