@@ -73,6 +73,7 @@ describe('Redis is killed and restarted with an append-only file', () => {
     await scene.proxy.refuse();
     await pause(WINDOW + HEARTBEAT);
     await scene.server.restart();
+    await scene.connected(3);
     const last = newcomer.ask('k');
     await Promise.race([last.queued(TIME_LIMIT), last.granted(TIME_LIMIT)]);
     deaf.remove();
@@ -106,7 +107,7 @@ describe('Redis is killed and restarted with an append-only file', () => {
   ): Promise<void> => {
     const next = await Promise.race(line.map((request) => request.granted(TIME_LIMIT)));
     await scene.expectWithin(back, next, bound);
-    await scene.subscribed(line.length + 1);
+    await scene.connected(line.length + 1);
     heal();
     await pause(HEARTBEAT);
     await servedBehind(next, line);

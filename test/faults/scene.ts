@@ -86,6 +86,18 @@ export class Scene {
     await eventually(count, TIME_LIMIT, `${many} subscribed clients`);
   }
 
+  /**
+   * Resolves when so many clients have both of their connections, and nobody else has one. A call that comes earlier may be refused: the
+   * pause before a client connects again can be longer than a command may take.
+   */
+  async connected(many: number): Promise<void> {
+    const count = async (): Promise<boolean> => {
+      const all = String(await this.admin.client('LIST')).trim().split('\n').length;
+      return all === 1 + 2 * many;
+    };
+    await eventually(count, TIME_LIMIT, `the connections of ${many} clients`);
+  }
+
   /** Expects that `to` came at most `bound` ms after `from`, and ε, and what the machine stood still meanwhile. */
   async expectWithin(from: Moment, to: Moment, bound: number): Promise<void> {
     await expectWithin(this.lab, from, to, bound);
