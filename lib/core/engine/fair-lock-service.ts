@@ -91,7 +91,7 @@ export class FairLockService {
     section: (lock: FairLock) => Promise<T> | T,
     options?: AcquireOptions,
   ): Promise<T> {
-    requireSection(section, 'withLock', 'withLock(key, () => work())');
+    requireSection(section, 'withLock', 'withLock(key, () => work(), options)');
     const call = this.newCall(options);
     const lock = new LockHandle(call, await this.parts.acquirer.take(keys, call));
     let result: T;

@@ -84,7 +84,7 @@ export class Candidate implements Leadership, TimedTask {
     options: LeadOptions,
   ) {
     parts.store.encode(requireKey(key));
-    requireSection(section, 'lead', 'lead(key, (lock) => work(lock.signal))');
+    requireSection(section, 'lead', 'lead(key, (lock) => work(lock.signal), options)');
     this.options = checked(options, this.leaving.signal, parts.defaults);
     follow(parts.shutdown.begun, this);
     // Outside of the caller's flow: it lasts longer than the request or the hold in which it may begin.

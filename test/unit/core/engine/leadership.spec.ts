@@ -135,7 +135,7 @@ describe('lead', () => {
       expect(() => lead(key as unknown as string, untilTold)).toThrow(LockKeyError);
     }
     expect(() => lead('k', undefined as never)).toThrow(
-      'lead needs a function to run while the lock is held, but got undefined: write lead(key, (lock) => work(lock.signal)).',
+      'lead needs a function to run while the lock is held, but got undefined: write lead(key, (lock) => work(lock.signal), options).',
     );
     expect(() => lead('k', Promise.resolve() as never)).toThrow(
       /^lead got a promise, whose work has begun without the lock: /,

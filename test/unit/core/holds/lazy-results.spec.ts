@@ -125,7 +125,7 @@ test('a promise in place of a section is refused, because its work has begun wit
   // Jest fails the test for a rejection without a handler.
   const failing = (): never => Promise.reject(new Error('it failed')) as never;
   await expect(locks.withLock('k', failing())).rejects.toThrow(
-    'withLock got a promise, whose work has begun without the lock: write withLock(key, () => work()).',
+    'withLock got a promise, whose work has begun without the lock: write withLock(key, () => work(), options).',
   );
   await using lock = await locks.acquire('k');
   expect(() => lock.run(failing())).toThrow(
