@@ -14,7 +14,8 @@ COMMANDS
   force-release KEY --holder ID
                             The same for a holder without a token: of a shared lock, or with --store redisson.
   doctor                    Checks Redis as an application does at startup (rights, version, memory policy,
-                            clock), and looks for silent processes and locks of dead processes.
+                            clock), and whether a lock can be taken. Looks for silent processes and locks of
+                            dead processes.
 
 OPTIONS
   --redis URL               redis://user:password@host:6379/0, rediss:// for TLS.

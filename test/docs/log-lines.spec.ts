@@ -148,6 +148,7 @@ async function callsGiveUp(): Promise<void> {
   const locks = await start({ keyPrefix, slowWait: 200 });
   const other = await holder(keyPrefix);
   await prints(/Gave up .*The holder may be slow, stuck or dead/, () => giveUp(locks));
+  await prints(/If the holder waits for that/, () => locks.withLock('other', () => giveUp(locks)));
   await prints(/has waited for .*held by .*\. See/, () => giveUp(locks, { waitTime: 2_000 }));
 
   const afterCrash = uniquePrefix();

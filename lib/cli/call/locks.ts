@@ -41,6 +41,12 @@ export class Locks {
     this.engine = new LockEngine(lockStore, engineOptions(options, onWarning));
   }
 
+  /** Where Redis is, without credentials: `cache:6379`. */
+  get server(): string {
+    const { path, host, port } = read(this.address);
+    return path ?? `${host}:${port}`;
+  }
+
   /** @param all whether to look through Redis for locks that no process reports. Not where `key` selects one lock. */
   async query({ key, timeout, orphans }: Arguments, all: boolean): Promise<LockOverview> {
     const { service, store } = this.engine;

@@ -18,7 +18,7 @@ export const doctor: Command = async ({ locks, args, print }) => {
   const { length } = overview.processes;
   if (args.json) print({ processes: length, found });
   else {
-    print(`Redis is reachable; ${count(length, 'process', 'processes')} responded.`);
+    print(`Redis at ${locks.server} is reachable; ${count(length, 'process', 'processes')} responded.`);
     print(found.length === 0 ? 'No problems found.' : found.map((one) => `- ${printable(one)}`).join('\n'));
   }
   return found.length === 0 ? EXIT.done : EXIT.trouble;

@@ -2,6 +2,7 @@ import { holderCount } from '../../core/query/overview.js';
 import { MOST_REPORTED } from '../../core/query/reporter.js';
 import { type LockOverview, type LockReport } from '../../core/query/lock-overview.js';
 import { printable, quote } from '../../core/errors/text.js';
+import { type Arguments } from '../call/arguments.js';
 import { type Command } from '../call/command.js';
 import { EXIT } from '../call/exit-status.js';
 import { clientText, count, table, time, troubleOf } from '../call/text.js';
@@ -9,7 +10,7 @@ import { clientText, count, table, time, troubleOf } from '../call/text.js';
 export const ls: Command = async ({ locks, args, print }) => {
   const overview = await locks.query(args, args.store === 'redis');
   const unused = isUnused(overview) && !args.json ? [await locks.unused()] : [];
-  print(args.json ? overview : [overviewText(overview), ...unused].join('\n'));
+  print(args.json ? overview : [overviewText(overview, args), ...unused].join('\n'));
   return EXIT.done;
 };
 
@@ -18,7 +19,7 @@ export function isUnused({ locks, processes, silent }: LockOverview): boolean {
 }
 
 /** All locks as a table, then remarks on problems. */
-export function overviewText(overview: LockOverview): string {
+export function overviewText(overview: LockOverview, { orphans }: Pick<Arguments, 'orphans'>): string {
   const { locks, processes } = overview;
   const held = locks.filter(({ holder }) => holder).length;
   const waiting = locks.reduce((sum, { queueLength }) => sum + queueLength, 0);
@@ -26,7 +27,7 @@ export function overviewText(overview: LockOverview): string {
   const rows = locks.map((lock) => row(lock, overview.silent));
   return [
     ...(locks.length > 0 ? [table(headings, rows), ''] : []),
-    `${held} held, ${waiting} waiting, ${count(processes.length, 'process', 'processes')}`,
+    `${held} held${orphans ? ' by processes that are gone' : ''}, ${waiting} waiting, ${count(processes.length, 'process', 'processes')}`,
     ...processes
       .filter(({ truncated }) => truncated)
       .map(

@@ -26,7 +26,7 @@ async function lookOnce({ locks, args }: CommandContext): Promise<string | objec
   try {
     const overview = await locks.query(args, args.orphans);
     if (args.json) return overview;
-    return `${new Date().toLocaleTimeString('en-GB')}  every ${args.interval} ms; Ctrl+C ends\n\n${overviewText(overview)}`;
+    return `${new Date().toLocaleTimeString('en-GB')}  every ${args.interval} ms; Ctrl+C ends\n\n${overviewText(overview, args)}`;
   } catch (error) {
     if (args.count !== Infinity) throw error;
     return args.json ? { error: sentenceOf(error) } : printable(sentenceOf(error));

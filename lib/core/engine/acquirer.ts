@@ -141,9 +141,11 @@ export class Acquirer {
     const heldHereFor = this.holds.heldFor(encoded);
     const awayFor = Math.round(this.store.awaySince?.(since) ?? 0);
     const leaseLeft = call.leaseLeftOf(blocker.holder);
+    const inside = call.keysAround;
     if (heldHereFor !== undefined) blocker.heldHereFor = heldHereFor;
     if (awayFor > 0) blocker.awayFor = awayFor;
     if (leaseLeft !== undefined) blocker.leaseLeft = leaseLeft;
+    if (inside.length > 0) blocker.inside = inside;
     return new LockTimeoutError(key, waitTime, blocker);
   }
 }

@@ -11,6 +11,8 @@ interface Blocker {
   heldFor?: number | undefined;
   /** How many requests were in front of it in the queue. */
   ahead?: number;
+  /** The keys that the caller itself held meanwhile. */
+  inside?: readonly string[];
   /** Of a lock with permits: how many were taken, and how many there are. */
   used?: number;
   limit?: number;
@@ -142,7 +144,7 @@ function describeHolder({ holder, heldFor, keptFor, used, limit }: LockTimeoutEr
 
 function adviseOn(
   waitTime: number,
-  { heldFor = Infinity, heldHereFor, keptFor, leaseLeft, awayFor }: LockTimeoutError['blockedBy'],
+  { heldFor = Infinity, heldHereFor, inside, keptFor, leaseLeft, awayFor }: LockTimeoutError['blockedBy'],
 ): string {
   if (keptFor !== undefined) return 'Raise waitTime, or lower holdAtLeast.';
   if (awayFor !== undefined)
@@ -150,11 +152,16 @@ function adviseOn(
   if (leaseLeft !== undefined)
     return (
       `The process of the holder is gone (crashed, or stopped without app.enableShutdownHooks()); its lease ends in ${duration(leaseLeft)}. ` +
-      'If each deployment does that, enable the hooks; else raise waitTime, or lower watchdogTimeout.'
+      'If this happens at each deployment, enable the hooks, or give them more time; otherwise raise waitTime.'
     );
   // Whoever holds it came while the call waited, and has not blocked it for most of that time.
   if (heldFor < waitTime / 2)
     return 'The lock was handed on meanwhile: more calls ask for it than it can serve. Use finer keys, do less under the lock, or set maxQueue.';
+  if (inside !== undefined)
+    return (
+      `This call holds ${inside.map(quote).join(', ')}. If the holder waits for that, the two are deadlocked: ask for both keys in one call. ` +
+      'Otherwise the holder may be slow, stuck or dead.'
+    );
   if (heldHereFor === undefined) return 'The holder may be slow, stuck or dead.';
   return (
     `This process already holds it (for ${duration(heldHereFor)}), so the caller may be waiting for itself. That happens after acquire(), or ` +

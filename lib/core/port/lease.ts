@@ -182,12 +182,11 @@ export class Lease {
   private whyNotRenewed(): string {
     const without = elapsedSince(this.since);
     const failing = this.current === 'uncertain' && performance.now() - this.suspectedAt > without / 10;
-    if (failing)
-      return `its lease expired before it could be renewed: Redis has not renewed it for ${duration(without)}`;
+    if (failing) return `its lease expired, because Redis has not renewed it for ${duration(without)}`;
     const late = without - this.left;
     const ago = late < WORTH_TELLING ? '' : ` ${duration(late)} ago,`;
     return (
-      `its lease expired${ago} before it could be renewed: this process did not run meanwhile (a blocked event loop, a stopped ` +
+      `its lease expired${ago} because this process did not run meanwhile (a blocked event loop, a stopped ` +
       'process or host)'
     );
   }

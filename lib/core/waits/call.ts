@@ -67,6 +67,11 @@ export class Call implements Linked<Call>, Caller {
     return [...new Set(outermost)].filter(({ grant }) => grant.lease.state !== 'lost');
   }
 
+  /** The keys of these. */
+  get keysAround(): string[] {
+    return [...new Set(this.holdsAround.map(({ key }) => key))];
+  }
+
   /** Whether the caller is inside a hold right now. */
   get insideHold(): boolean {
     return keyHeldAround(this.scope) !== undefined;

@@ -44,8 +44,6 @@ interface Found extends Pick<LockSnapshot, 'holder' | 'kept' | 'queueLength'> {
 /** A call that gave up. */
 interface GivenUp {
   readonly options: CheckedOptions;
-  /** What it held when it gave up. It may release that before the warning is logged. */
-  readonly inside: readonly Hold[];
   readonly error: LockTimeoutError;
 }
 
@@ -80,8 +78,8 @@ class Warnings {
     this.warn(
       withPage(
         `The lock ${quote(key)} has been held for ${duration(heldFor)} by ${this.nameOf(options)}${takenAt(site)}.` +
-          ' inspect() shows the calls that are waiting for it. If your code is slow but not stuck, raise slowHold. The handle of an ' +
-          'acquire() that is never released, and an iteration that is left without return(), keep the lock until the process ends.',
+          ' `npx nestjs-fair-lock inspect` shows the calls that wait for it. If your code is slow but not stuck, raise slowHold. The handle ' +
+          'of an acquire() that is never released, and an async iterator that is abandoned before its end, keep the lock until the process ends.',
         'troubleshooting#a-lock-stays-held',
       ),
       { key, label: options.label, token: grant.token, heldFor },
@@ -91,7 +89,7 @@ class Warnings {
   /** Must not throw. A try that finds the lock busy did not wait: it is part of normal operation. */
   readonly ofTimeout = (call: Call, error: LockTimeoutError): void => {
     if (error.waitTime === 0) return;
-    this.timeouts.add(error.key, { options: call.options, inside: call.holdsAround, error });
+    this.timeouts.add(error.key, { options: call.options, error });
   };
 
   /** For the error with which the call may end. */
@@ -105,7 +103,7 @@ class Warnings {
     const { wait, options } = call;
     if (!wait) return;
     const { key, waited: waitingFor } = wait;
-    const caller = this.callerOf(options, call.holdsAround);
+    const caller = this.callerOf(options, call.keysAround);
     // Once in a period for each lock, and anew: what was found for the warning before is no longer so.
     const found = await this.look(key, wait.id);
     const { holder, kept, queueLength, ahead } = found ?? {};
@@ -129,13 +127,13 @@ class Warnings {
     );
   }
 
-  private async warnOfTimeout({ options, inside, error }: GivenUp, others: number): Promise<void> {
+  private async warnOfTimeout({ options, error }: GivenUp, others: number): Promise<void> {
     const { key, waitTime, blockedBy, code } = error;
     const gone = blockedBy.holder !== undefined && !blockedBy.leaseLeft && (await this.lookForGone(key));
     const known =
       gone && gone.holder === blockedBy.holder ? { ...blockedBy, leaseLeft: gone.leaseLeft } : blockedBy;
     const { details } = new LockTimeoutError(key, waitTime, known);
-    const line = `${code} by ${this.callerOf(options, inside)}${andMore(others)}: ${details}`;
+    const line = `${code} by ${this.callerOf(options, blockedBy.inside)}${andMore(others)}: ${details}`;
     this.warn(line, { key, label: options.label, waitTime, more: others, ...known });
   }
 
@@ -145,9 +143,8 @@ class Warnings {
   }
 
   /** The same, and what it holds while it waits. */
-  private callerOf(options: CheckedOptions, inside: readonly Hold[]): string {
-    const held = new Set(inside.map(({ key }) => quote(key)));
-    return this.nameOf(options) + (held.size === 0 ? '' : ` inside ${[...held].join(', ')}`);
+  private callerOf(options: CheckedOptions, inside: readonly string[] = []): string {
+    return this.nameOf(options) + (inside.length === 0 ? '' : ` inside ${inside.map(quote).join(', ')}`);
   }
 
   /** The holder of a lock whose process is gone; undefined where it is not, as far as is known. */

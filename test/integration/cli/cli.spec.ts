@@ -55,7 +55,9 @@ describe('ls', () => {
     const silent =
       'silent: 1 process did not respond; Redis has no lock by which to name it. It may have lost a lock, and may write when it wakes.\n';
     expect(shown.out).toBe(`0 held, 0 waiting, 0 processes\n${silent}`);
-    expect(doctor.out).toBe(`Redis is reachable; 0 processes responded.\n- ${silent}`);
+    expect(doctor.out).toBe(
+      `Redis at ${new URL(redisUrl()).host} is reachable; 0 processes responded.\n- ${silent}`,
+    );
     expect(JSON.parse(asJson.out)).toMatchObject({ silent: [{}], problems: [] });
   });
 
@@ -89,6 +91,13 @@ describe('inspect', () => {
     expect(out).toMatch(/^token {4}\d+$/m);
     expect(out).toMatch(new RegExp(`^1 +${PROCESS}/Peer\\.wait +${TIME}$`, 'm'));
     expect(out).toMatch(/^2 /m);
+  });
+
+  test('shows the locks that a waiter holds, so that a deadlock is in sight', async () => {
+    await peer('b>a', 'a>b');
+    const [one, other] = await Promise.all([cli('inspect', 'a'), cli('inspect', 'b')]);
+    expect(one.out).toMatch(/^1 +.*Peer\.\w+ .* holds "b"$/m);
+    expect(other.out).toMatch(/^1 +.*Peer\.\w+ .* holds "a"$/m);
   });
 
   test('says of a waiter whose process is stopped that it gives no sign of life', async () => {
@@ -131,7 +140,7 @@ describe('inspect', () => {
     const { status, out } = await cli('inspect', 'ordr:1');
     expect(status).toBe(3);
     expect(out).toBe(
-      'The lock "ordr:1" is free: nobody holds it or waits for it. Is the key right? ls lists all locks.\n',
+      'The lock "ordr:1" is free: nobody holds it or waits for it. Is the key right? ls lists the locks in use.\n',
     );
   });
 });
@@ -204,7 +213,9 @@ describe('doctor', () => {
   test('finds nothing wrong where nothing is', async () => {
     await peer('order:1');
     const { status, out } = await cli('doctor');
-    expect(out).toBe('Redis is reachable; 1 process responded.\nNo problems found.\n');
+    expect(out).toBe(
+      `Redis at ${new URL(redisUrl()).host} is reachable; 1 process responded.\nNo problems found.\n`,
+    );
     expect(status).toBe(0);
   });
 

@@ -13,9 +13,11 @@ const PROCESS: ProcessReport = {
   truncated: false,
 };
 
+const ALL = { orphans: false };
+
 test('a process that has more locks than it reports is named', () => {
   const processes = [PROCESS, { ...PROCESS, clientId: 'c2', pid: 8, truncated: true }];
-  const text = overviewText({ processes, locks: [], silent: [], problems: [] });
+  const text = overviewText({ processes, locks: [], silent: [], problems: [] }, ALL);
   expect(text.split('\n')).toEqual([
     '0 held, 0 waiting, 2 processes',
     'more: web-1/8 has more than this: a process reports only its 1000 oldest holds and waits',

@@ -101,6 +101,10 @@ test('a timeout says how long the wait was, and names the holder for operators',
 test.each([
   [{ heldFor: 6 }, 'The lock was handed on meanwhile: more calls ask for it than it can serve. '],
   [{ heldFor: 4_000 }, 'The holder may be slow, stuck or dead.'],
+  [
+    { heldFor: 4_000, inside: ['b'] },
+    'This call holds "b". If the holder waits for that, the two are deadlocked: ',
+  ],
   [{ heldFor: 6, awayFor: 3_000 }, 'Redis did not serve locks for 3 s of that time'],
   [{ heldFor: 6, leaseLeft: 900 }, 'The process of the holder is gone'],
 ])(

@@ -54,7 +54,7 @@ describe('a lease', () => {
     expect(lease.state).toBe('lost');
     expect(lease.remaining()).toBe(0);
     expect(lease.lostError?.details).toContain(
-      'its lease expired before it could be renewed: this process did not run',
+      'its lease expired because this process did not run',
     );
   });
 
@@ -64,13 +64,13 @@ describe('a lease', () => {
     away.suspect();
     pass(16_000);
     expect(away.lostError?.why).toBe(
-      'its lease expired before it could be renewed: Redis has not renewed it for 27 s',
+      'its lease expired, because Redis has not renewed it for 27 s',
     );
     const blocked = new Lease('k', now(), 27_000);
     pass(60_000);
     blocked.suspect();
     expect(blocked.lostError?.why).toContain(
-      'its lease expired 33 s ago, before it could be renewed: this process did not run meanwhile',
+      'its lease expired 33 s ago, because this process did not run meanwhile',
     );
   });
 

@@ -174,7 +174,7 @@ describe('a locked async generator', () => {
     await left.next();
     await eventually(() => warn.mock.calls.length > 0, SOON, 'the warning');
     expect(warn.mock.calls[0]?.[0]).toMatch(
-      /^The lock "pages:1" has been held for .*\/Pages\.pages\. .* an iteration that is left without return\(\), keep the lock/,
+      /^The lock "pages:1" has been held for .*\/Pages\.pages\. .* an async iterator that is abandoned before its end, keep the lock/,
     );
     warn.mockRestore();
     await left.return('');
