@@ -92,7 +92,9 @@ export class Scene {
    */
   async connected(many: number): Promise<void> {
     const count = async (): Promise<boolean> => {
-      const all = String(await this.admin.client('LIST')).trim().split('\n').length;
+      const all = String(await this.admin.client('LIST'))
+        .trim()
+        .split('\n').length;
       return all === 1 + 2 * many;
     };
     await eventually(count, TIME_LIMIT, `the connections of ${many} clients`);

@@ -53,9 +53,7 @@ describe('a lease', () => {
     pass(1);
     expect(lease.state).toBe('lost');
     expect(lease.remaining()).toBe(0);
-    expect(lease.lostError?.details).toContain(
-      'its lease expired because this process did not run',
-    );
+    expect(lease.lostError?.details).toContain('its lease expired because this process did not run');
   });
 
   it('whose renewals failed for long was lost to Redis; those that failed only when the process ran again, to the process', () => {
@@ -63,9 +61,7 @@ describe('a lease', () => {
     pass(11_000);
     away.suspect();
     pass(16_000);
-    expect(away.lostError?.why).toBe(
-      'its lease expired, because Redis has not renewed it for 27 s',
-    );
+    expect(away.lostError?.why).toBe('its lease expired, because Redis has not renewed it for 27 s');
     const blocked = new Lease('k', now(), 27_000);
     pass(60_000);
     blocked.suspect();
