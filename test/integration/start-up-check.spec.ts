@@ -118,7 +118,7 @@ describe('at start an operator is told', () => {
   test('that the server is a read-only replica', async () => {
     await own.admin.replicaof('127.0.0.1', '1');
     try {
-      expect(await warnings()).toContain('is a read-only replica');
+      expect(await warnings()).toContain(`Redis at ${new URL(own.url).host} is a read-only replica`);
     } finally {
       await own.admin.replicaof('NO', 'ONE');
     }

@@ -152,7 +152,7 @@ async function lookAtNode(
     );
   if (field('role') === 'slave')
     warnings.push(
-      'This Redis is a read-only replica: every lock request will fail (READONLY). Connect to the primary, or specify the ' +
+      `Redis${placeOf(node)} is a read-only replica: every lock request will fail (READONLY). Connect to the primary, or specify the ` +
         'addresses of the Sentinels or of the Cluster.',
     );
   // ioredis goes on in database 0 if its SELECT is rejected.
@@ -168,6 +168,11 @@ async function lookAtNode(
       `The clocks of Redis and of this host differ by ${(Math.abs(ahead) / 1_000).toFixed(1)} s, so one of them is wrong. ${wrongClock} Synchronize both with NTP.`,
     );
   return warnings;
+}
+
+/** Sentinels name the server anew for each connection. */
+function placeOf({ options: { sentinels, path, host, port } }: Redis): string {
+  return sentinels ? '' : ` at ${path ?? `${host}:${port}`}`;
 }
 
 /** How far Redis is ahead of this host's wall clock, ms; exact only to the round trip time. */
