@@ -151,7 +151,7 @@ describe('a process that gets no turn', () => {
   );
 });
 
-test('an event loop blocked for a heartbeat period: the lock is kept', async () => {
+test('an event loop blocked for a third of the liveness window: the lock is kept', async () => {
   // The reply to a renewal is read a block later, and has to come within the command deadline.
   const period = PATIENT_TIMES.livenessWindow / 3;
   const scene = await Scene.open({}, PATIENT_TIMES);

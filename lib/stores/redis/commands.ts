@@ -26,6 +26,16 @@ export interface Times {
   readonly rowLength: number;
 }
 
+/** From one heartbeat for what waits to the next (rule 4), ms. */
+export function heartbeatPeriod({ window }: Pick<Times, 'window'>): number {
+  return window / 3;
+}
+
+/** From one renewal of a lease to the next (rule 4), ms. */
+export function renewalPeriod({ lease }: Pick<Times, 'lease'>): number {
+  return lease / 3;
+}
+
 /** The version of what is kept in Redis; a script that finds another one writes nothing. */
 const FORMAT = 2;
 

@@ -10,7 +10,16 @@ import type { Wait } from '../../core/port/wait.js';
 import type { TimedTask, TimerEntry, Timers } from '../../core/runtime/timers.js';
 import { leaseTooShort, MOST_MISSED } from '../redis-client/refusals.js';
 import { toCommandFailure, type CommandFailure } from '../redis-client/server/server-failure.js';
-import type { Beat, Commands, Ending, RedisKeys, Times, Usual } from './commands.js';
+import {
+  heartbeatPeriod,
+  renewalPeriod,
+  type Beat,
+  type Commands,
+  type Ending,
+  type RedisKeys,
+  type Times,
+  type Usual,
+} from './commands.js';
 import { readBlocker, type Ended, type Granted, type Reply } from './reply.js';
 import { RedisHold, Request, Turn, type RequestOwner, type Proof, type TurnOwner } from './request.js';
 import { FIRST_BEAT, type Row } from './row.js';
@@ -600,9 +609,9 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     };
   }
 
-  /** Those that the next heartbeat names: what is due within a sixth of the lease is renewed with it, the first to be due first. */
+  /** Those that the next heartbeat names: what is due within half of a renewal period is renewed with it, the first to be due first. */
   private nextHolds(): RedisHold[] {
-    const soon = performance.now() + this.client.times.lease / 6;
+    const soon = performance.now() + renewalPeriod(this.client.times) / 2;
     const due: { readonly hold: RedisHold; readonly at: number }[] = [];
     for (const hold of this.holds.values()) {
       const at = hold.dueAt(this.newsAt);
@@ -650,13 +659,13 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   }
 
   private renew(hold: RedisHold, proof: Proof): void {
-    const { lease } = this.client.times;
+    const { times } = this.client;
     hold.proof = proof;
     hold.isConfirmed = true;
-    hold.renewAt = hold.leaseTime === undefined ? proof.since.monotonic + lease / 3 : undefined;
+    hold.renewAt = hold.leaseTime === undefined ? proof.since.monotonic + renewalPeriod(times) : undefined;
     hold.row.announced();
     if (!hold.turn) return this.enter(hold);
-    hold.turn.lease.renew(proof.since, hold.validity(lease));
+    hold.turn.lease.renew(proof.since, hold.validity(times.lease));
   }
 
   /** Whether it has not ended. */
@@ -693,8 +702,9 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
     this.suspect();
     for (const request of this.requests.values()) request.isDoubtful = true;
     this.named = undefined;
-    const { window, lease } = this.client.times;
-    this.restsUntil = performance.now() + Math.min(retryAfter, window / 3, lease / 6);
+    const { times } = this.client;
+    this.restsUntil =
+      performance.now() + Math.min(retryAfter, heartbeatPeriod(times), renewalPeriod(times) / 2);
     this.answer();
     this.wake(this.nextDue());
   }
@@ -738,7 +748,7 @@ export class Lock implements RequestOwner, TurnOwner, TimedTask {
   /** Takes note of an answer, and of what its script granted. `marked`: it says of each that waits what it knows, and has marked this client alive. */
   private note(reply: Reply, marked: boolean): void {
     const { sentAt, granted, again = Infinity, isUrgent } = reply;
-    const soon = sentAt.monotonic + Math.min(again, this.client.times.window / 3);
+    const soon = sentAt.monotonic + Math.min(again, heartbeatPeriod(this.client.times));
     // The message may be younger than this answer.
     const at = sentAt.monotonic < this.keptUntil ? Math.min(soon, this.keptUntil) : soon;
     this.callAt = marked ? at : Math.min(this.callAt, at);

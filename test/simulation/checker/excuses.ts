@@ -161,11 +161,11 @@ export class Excuses {
     return (planned.leaseTime ?? Infinity) < Math.max(this.longestSettling(), this.longestConfirming(client));
   }
 
-  /** A grant may end before its client has learned of it: its message is lost or late, or its lease too short for that. */
+  /** A grant may end before its client has learned of it: its message is lost or late, or its lease too short for that or for the replicas. */
   mayMissGrant(record: RequestRecord): boolean {
     const { lastUnreachable } = record.client;
-    if (this.isTooShort(record)) return true;
-    if (this.learnsLate(record)) return true;
+    if (this.isTooShort(record) || this.learnsLate(record)) return true;
+    if (!this.protections.renewsInTime(record.client.index)) return true;
     return lastUnreachable >= (record.served?.at ?? 0) - this.recovery();
   }
 

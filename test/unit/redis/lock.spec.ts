@@ -167,6 +167,35 @@ describe('one lock, as a client sees it', () => {
   });
   afterEach(() => scene.timers.stop());
 
+  test('rule 4: a client with waiters sends a heartbeat a third of its window after the last answer about them', async () => {
+    const askedAt = now();
+    await scene.inLine(1, 10, askedAt);
+    expect(scene.lock.beatAt).toBe(askedAt.monotonic + TIMES.window / 3);
+    const sentAt = now();
+    await scene.beaten(['line'], 10, sentAt);
+    expect(scene.lock.beatAt).toBe(sentAt.monotonic + TIMES.window / 3);
+  });
+
+  test('rule 4: after a heartbeat that failed, the next follows no later, and no sooner than Redis may be asked again', async () => {
+    await scene.inLine(1, 10);
+    scene.beat();
+    const at = performance.now();
+    scene.lock.beatFailed({ retryAfter: 500 });
+    expect(scene.lock.beatAt - at).toBeGreaterThanOrEqual(500);
+    scene.lock.look();
+    scene.beat();
+    scene.lock.beatFailed({ retryAfter: Infinity });
+    expect(scene.lock.beatAt - performance.now()).toBeLessThanOrEqual(TIMES.window / 3);
+  });
+
+  test('rule 4: a hold is renewed a third of its lease after the last renewal', async () => {
+    await scene.inLine(1, 10);
+    await scene.granted(11, 1);
+    const sentAt = now();
+    await scene.beaten([`held ${TIMES.lease} 11`], 11, sentAt);
+    expect(scene.lock.beatAt).toBe(sentAt.monotonic + TIMES.lease / 3);
+  });
+
   test('rule 5: the lease of a message counts from the newest answered command that told a lower token', async () => {
     const [grant] = await scene.inLine(1, 10, ago(3_000));
     await scene.granted(11, 1);
