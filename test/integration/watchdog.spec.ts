@@ -126,7 +126,7 @@ describe('the watchdog', () => {
   });
 
   test('asks anew for a request whose only grant came too late to be entered', async () => {
-    const [slow, fixed] = [450, 400];
+    const [slow, fixed] = [700, 300];
     const client = await clients.start(proxy.url);
     await (await client.service.acquire('late')).release();
     const heal = proxy.disturb({ delay: slow }, { direction: 'toClient' });
