@@ -126,17 +126,27 @@ describe('the watchdog', () => {
   });
 
   test('asks anew for a request whose only grant came too late to be entered', async () => {
-    const [slow, fixed] = [700, 300];
-    const client = await clients.start(proxy.url);
-    await (await client.service.acquire('late')).release();
-    const heal = proxy.disturb({ delay: slow }, { direction: 'toClient' });
-    const first = ask(client.store, request('late', { leaseTime: fixed }));
-    // Its lease is over in Redis, and its answer still under way: the next is granted before the first is received.
-    await pause(fixed + 20);
-    const second = ask(client.store, request('late', { leaseTime: 5 * slow }));
-    await (await within(second, SOON, 'the second')).release();
-    heal();
-    await (await within(first, SOON, 'the first')).release();
+    const [slow, fixed] = [900, 400];
+    // No heartbeat comes between, which would find one more grant that is over.
+    const patient = new InProcessClients(prefix, {
+      lease: 60_000,
+      livenessWindow: 30_000,
+      commandTimeout: 10_000,
+    });
+    try {
+      const { store, service } = await patient.start(proxy.url);
+      await (await service.acquire('late')).release();
+      const heal = proxy.disturb({ delay: slow }, { direction: 'toClient' });
+      const first = ask(store, request('late', { leaseTime: fixed }));
+      // Its lease is over in Redis, and its answer still under way: the next is granted before the first is received.
+      await pause(fixed + 20);
+      const second = ask(store, request('late', { leaseTime: 5 * slow }));
+      await (await within(second, SOON, 'the second')).release();
+      heal();
+      await (await within(first, SOON, 'the first')).release();
+    } finally {
+      await patient.close();
+    }
   });
 
   test.each([1, 2, 3, 5])(
