@@ -3,6 +3,7 @@ import { LockTimeoutError } from '../../lib/core/errors/errors.js';
 import { type Grant, type LockSnapshot, type LockStore } from '../../lib/core/port/lock-store.js';
 import { deferred, eventually, within, SOON } from '../support/waiting.js';
 import { ask, type Asked } from '../support/ask.js';
+import { BLOCKER_TIME } from '../support/bounds.js';
 
 /** Where stores openly differ. Everything else of the contract holds for all. */
 export interface Capabilities {
@@ -141,9 +142,6 @@ export class Bench {
 
 /** What a test gave back is free after a few round trips; what a failed test left is renewed, and those after it are not to wait for long. */
 const FREE = 5_000;
-
-/** An error waits this long (ms) for the server to tell what blocked the request; then it does without. */
-const BLOCKER_TIME = 100;
 
 export type TestRequestOptions = Partial<Omit<Asked, 'key'>>;
 

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import type { FairLock } from '../../lib/core/holds/fair-lock.js';
 import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js';
+import { BLOCKER_TIME } from '../support/bounds.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { inLine } from '../support/requests.js';
@@ -9,6 +10,9 @@ import { deferred, eventually, pause, SOON } from '../support/waiting.js';
 
 /** With these no heartbeat is due while commands are counted. */
 const TIMES = { lease: 60_000, livenessWindow: 30_000, commandTimeout: 10_000 };
+
+/** How long the calls wait that end together, ms. */
+const WAIT_TIME = 400;
 
 describe('requests that are made in the same moment', () => {
   let clients: InProcessClients;
@@ -99,18 +103,19 @@ describe('requests that are made in the same moment', () => {
       const { service: other } = await clients.start(redisUrl());
       const holder = await other.acquire('k', { label: 'Reports.build' });
       const queued = Array.from({ length: 100 }, () => deferred<number>());
-      const waits = queued.map(({ resolve }) => service.acquire('k', { waitTime: 400, onQueued: resolve }));
+      const began = performance.now();
+      const waits = queued.map(({ resolve }) =>
+        service.acquire('k', { waitTime: WAIT_TIME, onQueued: resolve }),
+      );
       const ended = Promise.allSettled(waits);
       await Promise.all(queued.map(({ promise }) => promise));
       commands = 0;
-      for (const outcome of await ended) {
-        expect(outcome).toMatchObject({
-          reason: {
-            code: 'WAIT_TIMEOUT',
-            blockedBy: { holder: expect.stringContaining('Reports.build') as string },
-          },
-        });
-      }
+      const outcomes = await ended;
+      // On a busy machine Redis may answer later than that. Then the errors do not wait for it.
+      const inTime = performance.now() - began < WAIT_TIME + BLOCKER_TIME;
+      const blockedBy = inTime ? { holder: expect.stringContaining('Reports.build') as string } : {};
+      for (const outcome of outcomes)
+        expect(outcome).toMatchObject({ reason: { code: 'WAIT_TIMEOUT', blockedBy } });
       // Up to 64 together. They were made within some ms, so they end in a few turns; and a heartbeat may be due.
       expect(commands).toBeLessThanOrEqual(10);
       expect((await other.inspect('k')).queueLength).toBe(0);

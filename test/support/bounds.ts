@@ -35,3 +35,6 @@ function stampOf(moment: Moment): number {
 function workerOf(moment: Moment): string[] {
   return typeof moment === 'number' ? [] : [moment.worker];
 }
+
+/** An error waits this long (ms) for the server to tell what blocked the request; then it does without. */
+export const BLOCKER_TIME = 100;
