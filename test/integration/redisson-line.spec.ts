@@ -39,14 +39,15 @@ describe('the line of the redisson store, when things go wrong', () => {
     });
 
     test('a request that gives up in an outage of more than a lease leaves when the connection is back', async () => {
-      const brief = await scene.client({ lockWatchdogTimeout: 300, commandTimeout: 200 });
+      const lease = 1_200;
+      const brief = await scene.client({ lockWatchdogTimeout: lease, commandTimeout: 1_000 });
       const holder = await ask(await scene.client({ redis: scene.server.url })).granted();
       const waiters = [await inLine(brief), await inLine(brief), await inLine(brief)];
       await scene.proxy.refuse();
       scene.proxy.cut();
       for (const waiter of waiters) waiter.abort();
       for (const waiter of waiters) await waiter.refused();
-      await pause(900);
+      await pause(1.5 * lease);
       expect((await readLock(scene.redis, 'lock')).queue).toHaveLength(3);
       await scene.proxy.listen();
       await eventually(
