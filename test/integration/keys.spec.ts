@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { LockStoreUnavailableError } from '../../lib/core/errors/errors.js';
-import { USUAL_TIMES } from '../support/history/lab.js';
+import { LONG_TIMES, USUAL_TIMES } from '../support/history/lab.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { inLine, refusal } from '../support/requests.js';
@@ -11,8 +11,6 @@ const RENEWAL = USUAL_TIMES.lease / 3;
 /** The longest time to live of what a clean release leaves: who waited is known for two to three windows. With a second to spare, ms. */
 const REST = 3 * USUAL_TIMES.livenessWindow + 1_000;
 
-/** With these a client sends its heartbeats 10 s apart. */
-const LONG_TIMES = { lease: 60_000, livenessWindow: 30_000, commandTimeout: 10_000 };
 /** What comes before the first of those heartbeats came by message, ms. */
 const BY_MESSAGE = 5_000;
 

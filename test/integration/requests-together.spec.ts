@@ -2,14 +2,12 @@ import { Redis } from 'ioredis';
 import type { FairLock } from '../../lib/core/holds/fair-lock.js';
 import type { FairLockService } from '../../lib/core/engine/fair-lock-service.js';
 import { BLOCKER_TIME } from '../support/bounds.js';
+import { LONG_TIMES } from '../support/history/lab.js';
 import { InProcessClients } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { inLine } from '../support/requests.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { deferred, eventually, pause, SOON } from '../support/waiting.js';
-
-/** With these no heartbeat is due while commands are counted. */
-const TIMES = { lease: 60_000, livenessWindow: 30_000, commandTimeout: 10_000 };
 
 /** How long the calls wait that end together, ms. */
 const WAIT_TIME = 400;
@@ -17,7 +15,7 @@ const WAIT_TIME = 400;
 describe('requests that are made in the same moment', () => {
   let clients: InProcessClients;
   beforeEach(() => {
-    clients = new InProcessClients(uniquePrefix(), TIMES);
+    clients = new InProcessClients(uniquePrefix(), LONG_TIMES);
   });
   afterEach(() => clients.close());
 
@@ -141,7 +139,7 @@ describe('requests that are made in the same moment', () => {
     let prefix: string;
     beforeEach(() => {
       prefix = uniquePrefix();
-      clients = new InProcessClients(prefix, TIMES);
+      clients = new InProcessClients(prefix, LONG_TIMES);
       admin = new Redis(redisUrl());
     });
     afterEach(() => admin.disconnect());

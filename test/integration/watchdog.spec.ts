@@ -1,6 +1,6 @@
 import type { FairLock } from '../../lib/core/holds/fair-lock.js';
 import type { Grant } from '../../lib/core/port/lock-store.js';
-import { USUAL_TIMES } from '../support/history/lab.js';
+import { LONG_TIMES, USUAL_TIMES } from '../support/history/lab.js';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { OwnServer } from '../support/own-server.js';
 import { uniquePrefix } from '../support/redis.js';
@@ -128,11 +128,7 @@ describe('the watchdog', () => {
   test('asks anew for a request whose only grant came too late to be entered', async () => {
     const [slow, fixed] = [900, 400];
     // No heartbeat comes between, which would find one more grant that is over.
-    const patient = new InProcessClients(prefix, {
-      lease: 60_000,
-      livenessWindow: 30_000,
-      commandTimeout: 10_000,
-    });
+    const patient = new InProcessClients(prefix, LONG_TIMES);
     try {
       const { store, service } = await patient.start(proxy.url);
       await (await service.acquire('late')).release();

@@ -19,7 +19,7 @@ export function lockObservable<T>(
     subscriber.add(leave);
     open(leaving.signal).then(
       (hold) => {
-        // From here on, abort() would only create an error with a stack trace that nobody reads.
+        // Once the lock is held, abort() would create an error with a stack trace, which nobody reads.
         subscriber.remove(leave);
         runInside(hold, source, subscriber);
       },

@@ -33,6 +33,8 @@ export interface LabTimes {
 }
 
 export const USUAL_TIMES: LabTimes = { lease: 3_000, livenessWindow: 2_000, commandTimeout: 1_000 };
+/** With these a client sends its heartbeats 10 s apart: what a test sees before that came without one. */
+export const LONG_TIMES: LabTimes = { lease: 60_000, livenessWindow: 30_000, commandTimeout: 10_000 };
 
 /** What one worker has that others have not. */
 export interface WorkerOptions {
