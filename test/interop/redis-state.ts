@@ -1,5 +1,10 @@
 import { type Redis } from 'ioredis';
 
+/** What a waiter of Redisson adds to the end of the lease before it (its default), ms. */
+const WAIT_OF_A_THREAD = 300_000;
+/** A command that arrives later than this after its client read the time is not expected of a busy machine, ms. */
+const LATE = 5_000;
+
 /**
  * What Redis holds, written so that two runs of the same steps can be compared: who is named by the order of appearance,
  * deadlines count from the end of the first lease, and a time to live is named by what it must be.
@@ -7,6 +12,7 @@ import { type Redis } from 'ioredis';
 export class StateReader {
   private readonly names = new Map<string, string>();
   private leaseEnd: number | undefined;
+  private seenDeadline = false;
 
   constructor(
     private readonly redis: Redis,
@@ -56,10 +62,17 @@ export class StateReader {
     }
   }
 
-  /** Deadlines are whole milliseconds as text; told to half a second, since they are reckoned from when a step ran. */
+  /**
+   * Deadlines are whole milliseconds as text. The first one counts from the lease, as its client knew it when it sent the command,
+   * which may arrive a moment later: the others count from the first. Told to a tenth of a second.
+   */
   private sinceLeaseEnd(score: string): string {
     if (!/^\d{13}$/.test(score)) return `${score}, not a whole number of ms`;
-    return `+${Math.round((Number(score) - (this.leaseEnd ?? 0)) / 500) / 2}s`;
+    if (this.leaseEnd === undefined) return `${score}, before any lease`;
+    const first = Number(score) - WAIT_OF_A_THREAD;
+    if (!this.seenDeadline && Math.abs(first - this.leaseEnd) < LATE) this.leaseEnd = first;
+    this.seenDeadline = true;
+    return `+${Math.round((Number(score) - this.leaseEnd) / 100) / 10}s`;
   }
 
   private async lifeOf(key: string): Promise<string> {
