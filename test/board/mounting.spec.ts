@@ -173,17 +173,6 @@ describe.each(PLATFORMS)('the board on %s', (platform) => {
     await within(stream.closed, SOON, 'the stream to end');
   });
 
-  test('shows a page what went wrong while Redis is away', async () => {
-    board = await boardApp({ platform });
-    board.locks.failure = new Error('Redis did not answer.');
-    const stream = open(`${board.url}/locks/events`);
-    await eventually(() => stream.text.includes('event: trouble'), SOON, 'the trouble');
-    expect(stream.text).toContain('{"message":"Redis did not answer."}');
-    board.locks.failure = undefined;
-    await eventually(() => stream.text.includes('event: overview'), SOON, 'an overview');
-    stream.close();
-  });
-
   describe('takes a lock from its holder', () => {
     const force = (body: unknown, headers: Record<string, string> = COMMAND) =>
       statusOf(`${board!.url}/locks/force-release`, { method: 'POST', headers, body: JSON.stringify(body) });

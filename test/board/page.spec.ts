@@ -63,12 +63,6 @@ test('shows the lock with the longest wait first, its holder and how many wait',
   expect(complaints).toEqual([]);
 });
 
-test('follows what happens without being reloaded', async () => {
-  await openBoard();
-  board.locks.overview = { ...shopLocks(), locks: [] };
-  await page.getByText('No lock is held, and no call is waiting for one.').waitFor();
-});
-
 test('shows a thousand locks in their order, which may be turned round, and waiters up to 500', async () => {
   const overview = manyLocks(1_000, 10_000);
   const keys = overview.locks.map(({ key }) => key);
@@ -197,22 +191,6 @@ test('shows the longest waits of all locks, with who holds each lock, and leads 
   );
   await waits.nth(5).getByRole('link').click();
   await page.getByRole('heading', { name: 'account:7' }).waitFor();
-});
-
-test('gives each of a few processes a colour of its own, the same in every view', async () => {
-  await openBoard({ at: '#/processes' });
-  const colours = (): Promise<Record<string, string>> =>
-    page.evaluate(
-      `Object.fromEntries([...document.querySelectorAll('tbody th')].map((cell) => [cell.innerText.trim(), getComputedStyle(cell.querySelector('.dot')).backgroundColor]))`,
-    );
-  const before = await colours();
-  expect(Object.keys(before).length).toBeGreaterThan(3);
-  expect(new Set(Object.values(before)).size).toBe(Object.keys(before).length);
-  await page.getByRole('link', { name: 'Locks', exact: true }).click();
-  await rows().first().waitFor();
-  await page.getByRole('link', { name: 'Processes' }).click();
-  await page.locator('tr.silent').waitFor();
-  expect(await colours()).toEqual(before);
 });
 
 test('shows what could not be found out', async () => {
@@ -456,21 +434,6 @@ test('on a phone, every figure of every process is on the screen, with its name'
     expect(name).toBe('block');
     expect(right).toBeLessThanOrEqual(360);
   }
-});
-
-test('a wait of an hour does not cover the line of the last minutes', async () => {
-  const overview = shopLocks();
-  overview.locks[0]!.waiters[0]!.waitingFor = 43 * 60_000 + 59_000;
-  await openBoard({ overview, browser: { viewport: { width: 1200, height: 800 } } });
-  const [end, begin] = await page.evaluate<[number, number]>(
-    `(() => {
-      const figure = [...document.querySelectorAll('.figure')].find((each) => each.textContent.includes('Longest wait'));
-      const text = document.createRange();
-      text.selectNodeContents(figure.querySelector('p'));
-      return [text, figure.querySelector('svg')].map((each) => each.getBoundingClientRect()).flatMap(({ left, right }, i) => [right, left][i]);
-    })()`,
-  );
-  expect(begin).toBeGreaterThan(end);
 });
 
 test('on a phone, which has no room for headings, each figure of a lock says what it is', async () => {

@@ -1,7 +1,7 @@
 import { LockTimeoutError } from '../../lib/core/errors/errors.js';
 import { Stopwatch } from '../support/stopwatch.js';
 import { pause } from '../support/waiting.js';
-import { serve, type Bench } from './store-under-test.js';
+import { type Bench } from './store-under-test.js';
 
 /** For so long after its grant nobody else gets the lock, ms. Longer than a test on a busy machine holds it. */
 const KEEP = 1_000;
@@ -75,15 +75,6 @@ export function describeKeeping(bench: Bench): void {
     const next = await bench.askInLine(1, key);
     await holder.release(KEEP);
     await servedInTime(next, sent);
-  });
-
-  test('those who wait for a kept lock are served in order', async () => {
-    const key = bench.key();
-    const holder = await bench.hold(0, key, { alone: true });
-    const asks = [];
-    for (const client of [1, 2, 0]) asks.push(await bench.askInLine(client, key));
-    await holder.release(KEEP);
-    expect(await serve(asks)).toEqual([0, 1, 2]);
   });
 
   test('who waits for a kept lock may leave the line, and learns why it waited', async () => {

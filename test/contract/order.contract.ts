@@ -1,8 +1,7 @@
 import { jest } from '@jest/globals';
 import { LockQueueFullError } from '../../lib/core/errors/errors.js';
-import { eventually, pause, SOON } from '../support/waiting.js';
+import { pause } from '../support/waiting.js';
 import { serve, type TestRequest, type Bench } from './store-under-test.js';
-import { History } from './history.js';
 
 /** Who is served, and when: exclusion, first come first served, tokens, the length of the line. */
 export function describeOrder(bench: Bench): void {
@@ -19,41 +18,6 @@ export function describeOrder(bench: Bench): void {
     expect(await serve(asks)).toEqual(Array.from({ length: 200 }, (_, i) => i));
   });
 
-  test('of two hundred requests that rush in, one that was acknowledged before another asked is served before it', async () => {
-    const key = bench.key();
-    const history = new History();
-    const holder = await bench.hold(0, key);
-    const ask = async (i: number): Promise<void> => {
-      const entry = history.begin(key, `request ${i}`);
-      for (let left = i % 7; left > 0; left -= 1) await new Promise(setImmediate);
-      history.stamp(entry, 'sent');
-      const grant = await bench.hold(i, key, { onQueued: () => history.stamp(entry, 'acknowledged') });
-      history.stamp(entry, 'granted');
-      entry.token = grant.token;
-      await new Promise(setImmediate);
-      history.stamp(entry, 'ended');
-      await grant.release();
-    };
-    const rush = Array.from({ length: 200 }, (_, i) => ask(i));
-    await new Promise(setImmediate);
-    await holder.release();
-    await Promise.all(rush);
-    expect(history.violations(false)).toEqual([]);
-  });
-
-  test('a thousand waiters on one lock are all served, in order', async () => {
-    const key = bench.key();
-    let last = await bench.hold(0, key);
-    const asks = Array.from({ length: 1_000 }, () => bench.ask(0, key, { waitTime: 600_000 }));
-    await Promise.all(asks.map((ask) => ask.queued()));
-    for (const [i, ask] of asks.entries()) {
-      await last.release();
-      last = await ask.granted();
-      expect(asks.slice(i + 1).find(({ outcome }) => outcome !== 'queued')).toBeUndefined();
-    }
-    await last.release();
-  });
-
   test('a thousand locks are held at once', async () => {
     const keys = Array.from({ length: 1_000 }, () => bench.key());
     const grants = await Promise.all(keys.map((key, i) => bench.hold(i, key)));
@@ -66,23 +30,6 @@ export function describeOrder(bench: Bench): void {
     const grant = await bench.hold(0, bench.key(), { onQueued });
     await grant.release();
     expect(onQueued).not.toHaveBeenCalled();
-  });
-
-  test('an onQueued that throws leaves no ghost in line', async () => {
-    const key = bench.key();
-    const holder = await bench.hold(0, key);
-    const onQueued = jest.fn(() => {
-      throw new Error('from the callback');
-    });
-    const thrower = bench.ask(1, key, { onQueued });
-    await eventually(() => onQueued.mock.calls.length > 0, SOON, 'the place in line');
-    const next = await bench.askInLine(2, key);
-    await holder.release();
-    const result = await thrower.settled();
-    if (result.status === 'fulfilled') await result.value.release();
-    else expect(result.reason).toEqual(new Error('from the callback'));
-    await (await next.granted()).release();
-    expect(onQueued).toHaveBeenCalledTimes(1);
   });
 
   test('a grant says how long it was waited for', async () => {

@@ -68,17 +68,6 @@ export function describeSharingEnds(bench: Bench): void {
     await holder.release();
   });
 
-  test('a release that is repeated gives back the weight once', async () => {
-    const key = bench.key();
-    const [heavy, light] = [await bench.hold(0, key, permits(5, 3)), await bench.hold(0, key, permits(5, 2))];
-    await Promise.all([heavy.release(), heavy.release()]);
-    await heavy.release();
-    expect(await bench.client().inspect(key)).toMatchObject({ used: 2, limit: 5 });
-    const next = await free(key, 1, permits(5, 3));
-    await expectBusy(key, permits(5));
-    await Promise.all([light.release(), next.release()]);
-  });
-
   test('a fixed lease that runs out gives back its weight, once: its late release gives back nothing', async () => {
     const key = bench.key();
     const loser = await bench.hold(0, key, { ...permits(4, 3), leaseTime: LEASE });
@@ -119,47 +108,6 @@ export function describeSharingEnds(bench: Bench): void {
     expect(other.lease.state).toBe('held');
     await hung.release();
     await Promise.all([other.release(), grant.release()]);
-  });
-
-  test('a wait aborted in the very moment of the grant keeps no weight, and ends in one of the two', async () => {
-    const outcomes = { granted: 0, aborted: 0 };
-    // How many turns of the event loop a grant takes, as the first round finds: the others abort before, at, and after that time.
-    let span = Infinity;
-    for (let round = 0; round < 120; round += 1) {
-      const key = bench.key();
-      const other = round % 2;
-      const [holder, beside] = [
-        await bench.hold(0, key, permits(4, 3)),
-        await bench.hold(0, key, permits(4)),
-      ];
-      const waiter = await bench.askInLine(other, key, permits(4, 2));
-      const next = await bench.askInLine(2 * other, key, permits(4));
-      const step = round % 40;
-      const turns = round === 0 ? Infinity : step < 6 ? step : (span * step) / 26;
-      if (step === 1) waiter.abort();
-      const released = holder.release();
-      const ended = waiter.settled();
-      let isOver = false;
-      void ended.then(() => (isOver = true));
-      let turn = 0;
-      for (; turn < turns && !isOver; turn += 1) await (turn < 5 ? undefined : new Promise(setImmediate));
-      if (round === 0) span = turn;
-      waiter.abort();
-      const result = await ended;
-      const grants = [beside, await next.granted()];
-      if (result.status === 'fulfilled') {
-        outcomes.granted += 1;
-        grants.push(result.value);
-      } else {
-        outcomes.aborted += 1;
-        expect(result.reason).toBeInstanceOf(LockAbortedError);
-      }
-      await released;
-      await Promise.all(grants.map((grant) => grant.release()));
-      await (await bench.hold(1, key, permits(4, 4))).release();
-    }
-    expect(outcomes.granted).toBeGreaterThan(0);
-    expect(outcomes.aborted).toBeGreaterThan(0);
   });
 
   test('a client that closes gives back all that it holds', async () => {

@@ -10,7 +10,7 @@ const PROGRAM = fileURLToPath(new URL('leader.mjs', import.meta.url));
 
 /** What leader.mjs says. Stamps are ns of the host's monotonic clock. */
 export interface LeaderEvent {
-  readonly type: 'state' | 'leads' | 'led' | 'told' | 'ends' | 'stopped' | 'warning' | 'unhandled';
+  readonly type: 'state' | 'leads' | 'led' | 'told' | 'ends' | 'warning' | 'unhandled';
   readonly at: number;
   readonly worker: string;
   readonly state?: string;

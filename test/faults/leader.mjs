@@ -31,10 +31,7 @@ const leadership = locks.lead('leader', async (lock) => {
 });
 
 const commands = {
-  stop: async () => {
-    await leadership.stop();
-    say('stopped', { state: leadership.state });
-  },
+  stop: () => leadership.stop(),
   close: async () => {
     await leadership.stop();
     await locks.close();

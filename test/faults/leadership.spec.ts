@@ -29,23 +29,6 @@ describe('a leader', () => {
     await scene.expectWithin(killed, await second.event('leads'), LEASE);
   });
 
-  test('told to stop: the follower leads when its section has ended', async () => {
-    const told = stamp();
-    first.stop();
-    await scene.expectWithin(told, await second.event('leads'), 0);
-    expect(await first.event('stopped')).toMatchObject({ state: 'stopped' });
-    expect(first.all('told')).toMatchObject([{ why: 'AbortError' }]);
-    expect(first.all('leads')).toHaveLength(1);
-  });
-
-  test('whose application closes: the follower leads when its section has ended', async () => {
-    const told = stamp();
-    const closed = first.close();
-    await scene.expectWithin(told, await second.event('leads'), 0);
-    await closed;
-    expect(first.all('warning')).toEqual([]);
-  });
-
   test('stopped for longer than its lease: the follower leads; it wakes up as no leader, and leads again in its turn', async () => {
     const stopped = stamp();
     first.signal('SIGSTOP');
@@ -73,13 +56,6 @@ describe('a leader', () => {
     second.stop();
     await first.event('leads', 2);
     expect(refused()).toHaveLength(1);
-  });
-
-  test('without Redis for longer than its lease: nobody leads, and one does when Redis is back', async () => {
-    await scene.server.kill('SIGKILL');
-    expect(await first.event('told')).toMatchObject({ why: 'LockLostError' });
-    await scene.server.restart();
-    await eventually(() => first.state === 'leading' || second.state === 'leading', TIME_LIMIT, 'a leader');
   });
 });
 

@@ -1,22 +1,11 @@
 import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { stamp, type RequestEvent } from '../support/history/events.js';
-import type { RemoteRequest } from '../support/history/remote-request.js';
+import { stamp } from '../support/history/events.js';
 import type { WorkerProcess } from '../support/history/worker-process.js';
 import { freePort } from '../support/redis.js';
 import { eventually, pause } from '../support/waiting.js';
-import {
-  DEADLINE,
-  HEARTBEAT,
-  holderAndLine,
-  isHeld,
-  LEASE,
-  MARGIN,
-  TIME_LIMIT,
-  Scene,
-  WINDOW,
-} from './scene.js';
+import { DEADLINE, HEARTBEAT, holderAndLine, isHeld, LEASE, MARGIN, TIME_LIMIT, Scene } from './scene.js';
 
 /** What a server refuses to do, and how it is brought to. The result ends it. */
 const REFUSALS = [
@@ -116,46 +105,6 @@ describe('a server that answers', () => {
     },
   );
 });
-
-test('a server that loads its data: a typed error at the command deadline, and the same holder goes on afterwards', async () => {
-  // A millisecond for each of 1,200 keys; it answers while it loads.
-  const loading = { 'key-load-delay': 1_000, 'loading-process-events-interval-bytes': 1_024 };
-  const scene = await Scene.open({ config: { save: '3600 1000000', ...loading } });
-  try {
-    const [holder, other] = await scene.workers(2);
-    const pipeline = scene.admin.pipeline();
-    for (let i = 0; i < 1_000; i += 1) pipeline.set(`other:${i}`, 'x'.repeat(1_024), 'EX', 60);
-    await pipeline.exec();
-    const [first, next] = await holderAndLine('k', holder, other);
-    const { heal } = scene.lab.history.fault('serverDown');
-    await scene.admin.call('SAVE');
-    const back = scene.server.restart();
-    const asked = other.ask('free');
-    const refused = await asked.event('error');
-    expect(refused.code).toBe('STORE_UNAVAILABLE');
-    await scene.expectWithin(await asked.event('sent'), refused, DEADLINE);
-    await back;
-    heal();
-    const from = stamp();
-    let again = holder.ask('free');
-    let outcome = await servedOrRefused(again);
-    while (outcome.type === 'error') outcome = await servedOrRefused((again = holder.ask('free')));
-    await scene.expectWithin(from, outcome, WINDOW);
-    expect(await isHeld(first)).toBe(true);
-    await first.release();
-    await next!.granted(TIME_LIMIT);
-    await next!.release();
-    await again.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 3, lost: 0, excused: 0 });
-  } finally {
-    await scene.close();
-  }
-});
-
-function servedOrRefused(request: RemoteRequest): Promise<RequestEvent> {
-  return Promise.race([request.granted(TIME_LIMIT), request.event('error', TIME_LIMIT)]);
-}
 
 async function isBusy(admin: Redis): Promise<boolean> {
   return await admin.ping().then(

@@ -3,7 +3,6 @@ import type { RemoteRequest } from '../support/history/remote-request.js';
 import type { Several } from '../support/history/lab.js';
 import { pause } from '../support/waiting.js';
 import {
-  GRACE,
   HEARTBEAT,
   holderAndLine,
   isHeld,
@@ -99,21 +98,5 @@ describeHere(
         expect(await scene.verdict()).toMatchObject({ grants: 6, lost: 0, errors: 0, excuses });
       },
     );
-
-    test('back by an hour and right again, with others who are killed meanwhile: no wedge', async () => {
-      const [holder, doomed, one, other] = workers;
-      const [first, , ...line] = await holderAndLine('k', holder, doomed, one, other);
-      const heal = await step(-HOUR);
-      await pause(HEARTBEAT);
-      await doomed.kill();
-      void first.release();
-      await scene.expectWithin(await first.event('releaseSent'), await line[0]!.granted(TIME_LIMIT), GRACE);
-      const back = await step(0);
-      const served = serve(line);
-      expect(await served).toEqual(line.map(({ name }) => name));
-      heal();
-      back();
-      expect(await scene.verdict()).toMatchObject({ grants: 3, errors: 0 });
-    });
   },
 );

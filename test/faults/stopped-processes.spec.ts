@@ -7,7 +7,6 @@ import {
   isHeld,
   LEASE,
   MARGIN,
-  PATIENT_TIMES,
   RENEWAL,
   TIME_LIMIT,
   Scene,
@@ -112,64 +111,4 @@ describe('a process that gets no turn', () => {
     await suspended!.release();
     expect(await scene.verdict()).toMatchObject({ grants: 3, lost: 0, errors: 0 });
   });
-
-  test('an event loop blocked for a lease and a half: lost at the first tick, and the watchdog does not revive what is gone', async () => {
-    const [first, next] = await holderAndLine('k', holder, other);
-    const { heal } = scene.lab.history.fault('stopped', { victim: holder.name });
-    const from = stamp();
-    holder.block(1.5 * LEASE);
-    await scene.expectWithin(from, await next!.granted(TIME_LIMIT), LEASE);
-    const lost = await first.event('lost', TIME_LIMIT);
-    heal();
-    await scene.expectWithin(from, lost, 1.5 * LEASE);
-    expect(await isHeld(first)).toBe(false);
-    await pause(2 * HEARTBEAT);
-    expect(await isHeld(first)).toBe(false);
-    expect(await isHeld(next!)).toBe(true);
-    await first.release();
-    await next!.release();
-    expect(await scene.verdict()).toMatchObject({ grants: 2, lost: 1, errors: 0, excused: 0 });
-  });
-
-  test.each([
-    { step: 3_600_000, direction: 'forward', lost: 1 },
-    { step: -3_600_000, direction: 'back', lost: 0 },
-  ])(
-    'a wall clock set $direction by an hour: no effect on the order, and it errs to lost',
-    async ({ step, lost }) => {
-      const steps = [head, other, holder];
-      const [first, ...line] = await holderAndLine('k', holder, head, other, head);
-      for (const worker of steps) worker.stepClock(step);
-      expect(await isHeld(first)).toBe(lost === 0);
-      if (lost > 0) await first.event('lost');
-      const served = serve(line);
-      await first.release();
-      for (const worker of steps) worker.stepClock(-step);
-      expect(await served).toEqual(line.map(({ name }) => name));
-      expect(await scene.verdict()).toMatchObject({ grants: 4, errors: 0, excused: 0 });
-    },
-  );
-});
-
-test('an event loop blocked for a third of the liveness window: the lock is kept', async () => {
-  // The reply to a renewal is read a block later, and has to come within the command deadline.
-  const period = PATIENT_TIMES.livenessWindow / 3;
-  const scene = await Scene.open({}, PATIENT_TIMES);
-  try {
-    const [holder, other] = await scene.workers(2);
-    const [first, next] = await holderAndLine('k', holder, other);
-    for (let i = 0; i < 4; i += 1) {
-      holder.block(period);
-      expect(await isHeld(first)).toBe(true);
-    }
-    await pause(period);
-    expect(await isHeld(first)).toBe(true);
-    await first.release();
-    await next!.granted();
-    await next!.release();
-    await scene.lab.closeWorkers();
-    expect(scene.lab.verify()).toMatchObject({ grants: 2, lost: 0, errors: 0, excused: 0 });
-  } finally {
-    await scene.close();
-  }
 });

@@ -1,8 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { context, trace, TraceFlags } from '@opentelemetry/api';
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { Redis } from 'ioredis';
 import { InProcessClients, type InProcessClient } from '../support/in-process-client.js';
 import { redisUrl, uniquePrefix } from '../support/redis.js';
@@ -67,28 +65,6 @@ describe('the async context of what a Redis client does on its own', () => {
     await eventually(() => sent.length >= before + 3, SOON, 'heartbeats');
     await held.release();
     expect(sent.filter(({ store }) => store !== undefined)).toEqual([]);
-  });
-
-  test('is in no span of OpenTelemetry', async () => {
-    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-    try {
-      const [{ service }, sent] = await startRecorded(() => trace.getActiveSpan());
-      const span = trace.wrapSpanContext({
-        traceId: '0af7651916cd43dd8448eb211c80319c',
-        spanId: 'b7ad6b7169203331',
-        traceFlags: TraceFlags.SAMPLED,
-      });
-      await context.with(trace.setSpan(context.active(), span), () =>
-        service.withLock('k', async () => {
-          expect(trace.getActiveSpan()).toBe(span);
-          const before = sent.length;
-          await eventually(() => sent.length >= before + 3, SOON, 'heartbeats');
-        }),
-      );
-      expect(sent.filter(({ store }) => store !== undefined)).toEqual([]);
-    } finally {
-      context.disable();
-    }
   });
 
   test('keeps no finished request in memory while another lock is held', async () => {

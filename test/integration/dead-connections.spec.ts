@@ -54,16 +54,6 @@ describe('a connection for commands that was idle, and is forgotten on its way',
     expect(warnings).toEqual([]);
   });
 
-  test('is replaced each time that it is forgotten', async () => {
-    const { service, warnings } = await idle();
-    for (let time = 0; time < 3; time += 1) {
-      proxy.rule({ match: ({ role }) => role === 'commands', execute: false, reply: 'lost' });
-      expect(await service.withLock('k', () => 'done')).toBe('done');
-      await pause(COMMAND_TIMEOUT + 50);
-    }
-    expect(warnings).toEqual([]);
-  });
-
   test('is no excuse for a server that is silent: a call fails, and the log says why', async () => {
     const { service, warnings } = await idle();
     proxy.blackHole();

@@ -65,52 +65,6 @@ describe('the wire format of Redisson', () => {
   }
 
   describe('the walk-through', () => {
-    test('t1 takes the lock: a hash with its hold count, which lives for a lease', async () => {
-      expect(await ask('t1')).toMatchObject({ status: 'granted', left: LEASE, waiting: 0 });
-      expect(await state()).toEqual({ lock: { t1: '1' }, queue: [], deadlines: {} });
-      expect(await redis.keys('*')).toEqual([NAME]);
-      const left = await redis.pttl(NAME);
-      expect(left).toBeLessThanOrEqual(LEASE);
-      expect(left).toBeGreaterThan(LEASE - RTT);
-    });
-
-    test('t2 waits: its deadline is what is left of the lease + 300,000 + now; t3 behind it: 300,000 later', async () => {
-      await line('t2');
-      const deadline = await deadlineOf('t2');
-      expect(deadline).toBeLessThanOrEqual(NOON + LEASE + WAIT);
-      expect(deadline).toBeGreaterThan(NOON + LEASE + WAIT - RTT);
-      expect(await state()).toMatchObject({ lock: { t1: '1' }, queue: ['t2'] });
-
-      wire.clientTime += 5_000; // when t3 asks makes no difference
-      await ask('t3');
-      expect(await state()).toEqual({
-        lock: { t1: '1' },
-        queue: ['t2', 't3'],
-        deadlines: { t2: String(deadline), t3: String(deadline + WAIT) },
-      });
-      expect((await redis.keys('*')).sort()).toEqual([
-        NAME,
-        `redisson_lock_queue:{${NAME}}`,
-        `redisson_lock_timeout:{${NAME}}`,
-      ]);
-    });
-
-    test('t1 releases: only t2, the head, is woken and takes it; the deadlines of the others drop by 300,000', async () => {
-      await line('t2', 't3', 't4');
-      const [third, fourth] = [await deadlineOf('t3'), await deadlineOf('t4')];
-      const published = await listen();
-
-      expect(await wire.release('t1')).toMatchObject({ status: 'RELEASED', woken: 't2' });
-      expect(await state()).toMatchObject({ lock: {}, queue: ['t2', 't3', 't4'] });
-      expect(await ask('t2')).toMatchObject({ status: 'granted' });
-      expect(await state()).toEqual({
-        lock: { t2: '1' },
-        queue: ['t3', 't4'],
-        deadlines: { t3: String(third - WAIT), t4: String(fourth - WAIT) },
-      });
-      expect(await published()).toEqual([`redisson_lock__channel:{${NAME}}:t2 0`]);
-    });
-
     test('when the deadlines of t2 and t3 pass while t1 still holds, and t3 asks before t2, the order becomes t3, t2', async () => {
       await line('t2', 't3');
       wire.clientTime = (await deadlineOf('t3')) + 1;

@@ -26,30 +26,6 @@ describe('the places of live waiters in a line that is never empty', () => {
   beforeEach(() => wire.reset(NOON));
   afterEach(() => void jest.restoreAllMocks());
 
-  test('ten requests that ask again and again, with waits of 2 s, holds of 50 ms and leases of 3 s, keep every place for 30 s', async () => {
-    const line = new Line(wire);
-    for (let i = 0; i < 10; i += 1) await line.join(WAIT);
-    for (let passed = 0; passed < 30_000; passed += 50) {
-      await line.pass(50);
-      await line.handOn();
-      await line.join(WAIT);
-    }
-    expect(line.drops).toBe(0);
-    expect(line.grants).toBeGreaterThan(500);
-  });
-
-  test('requests that give up behind a long hold, one after the other, take no place from those behind them', async () => {
-    const line = new Line(wire);
-    await line.join(WAIT);
-    for (let passed = 0; passed < 30_000; passed += 700) {
-      await line.join(WAIT);
-      await line.pass(700);
-      await line.look();
-    }
-    expect(line.drops).toBe(0);
-    expect(line.timeouts).toBeGreaterThan(20);
-  });
-
   test('whatever comes, waits, holds, dies, is granted or gives up, in any order: who still waits keeps its place', async () => {
     // Waits and pauses of all sizes, but of one size in one line: next to a wait of minutes nothing comes of milliseconds.
     const part = fc.integer({ min: 0, max: 100 }).map((percent) => percent / 100);

@@ -254,17 +254,6 @@ describe('requests that are made in the same moment', () => {
       await (await last.granted).release();
     };
 
-    test('keep their places if the first of them gives up while the message is under way', async () => {
-      const { holder, leave, first, second, last } = await scene();
-      const message = proxy.messages({ deliver: false, again: [200] });
-      await holder.release();
-      await message.hit();
-      leave.abort();
-      await expect(first.granted).rejects.toMatchObject({ code: 'ABORTED' });
-      const lock = await second.granted;
-      await expectKept(lock, last, 400);
-    });
-
     test('hold the lock in turn although the message comes twice', async () => {
       const { holder, first, second, last } = await scene();
       const message = proxy.messages({ again: [100] });

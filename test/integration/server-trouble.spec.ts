@@ -168,20 +168,6 @@ describe('a server in trouble', () => {
       }
       await (await other.service.acquire('a')).release();
     });
-
-    test('and an existing client of it is neither quit nor reconfigured', async () => {
-      const user = new Redis(own.url, { connectionName: 'user', maxRetriesPerRequest: 7 });
-      await user.ping();
-      const [id, options] = [await user.client('ID'), { ...user.options }];
-      const client = await clients.start(user);
-      await (await client.service.acquire('a')).release();
-      await client.close();
-      expect(await user.ping()).toBe('PONG');
-      expect(await user.client('ID')).toBe(id);
-      expect(user.options).toEqual(options);
-      expect(user.status).toBe('ready');
-      user.disconnect();
-    });
   });
 });
 

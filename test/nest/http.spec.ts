@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server } from 'node:http';
 import { type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { type Socket } from 'node:net';
 import {
@@ -8,7 +8,6 @@ import {
   ConflictException,
   Controller,
   Get,
-  HttpCode,
   Injectable,
   Param,
   ParseIntPipe,
@@ -21,7 +20,6 @@ import { FairLocked, FairLockModule, FairLockService, getFairLockToken } from 'n
 import { deferred, eventually, within, SOON } from '../support/waiting.js';
 import {
   ask,
-  held,
   leavingClient,
   lockedModule,
   noticed,
@@ -86,13 +84,6 @@ class OrdersController {
   @FairLocked('order:<0>')
   async below(@Param('id', ParseIntPipe) id: number): Promise<unknown> {
     return { id, key: this.locks.current()?.key };
-  }
-
-  @Post('body')
-  @HttpCode(202)
-  @FairLocked('order:<0.id>')
-  async body(@Body() _order: { id: string }): Promise<unknown> {
-    return { key: this.locks.current()?.key, token: this.locks.current()?.token };
   }
 
   @Get('slow/:id')
@@ -179,12 +170,6 @@ describe.each(PLATFORMS)("an HTTP controller on %s, with requestScope: 'deep'", 
     expect(await web.locks.isLocked('order:NaN')).toBe(false);
   });
 
-  test('takes a key from its body, and keeps its status code', async () => {
-    const answer = await ask(`${web.url}/orders/body`, { method: 'POST', body: { id: 'a' } });
-    expect(answer.status).toBe(202);
-    expect(answer.body).toEqual({ key: 'order:a', token: expect.any(Number) as number });
-  });
-
   test('still answers with its own errors', async () => {
     const answer = await get('conflict');
     expect([answer.status, answer.body]).toEqual([
@@ -261,17 +246,6 @@ describe.each(PLATFORMS)("an HTTP controller on %s, with requestScope: 'deep'", 
     await lock.release();
     expect(log).not.toContain('deep 1');
   });
-
-  test('whose client disconnects while it holds runs to its end', async () => {
-    const gone = noticed(web.app);
-    const client = leavingClient(`${web.url}/orders/slow/1?by=gone`);
-    await held(web.locks, 'order:1');
-    client.leave();
-    await gone;
-    expect(await web.locks.isLocked('order:1')).toBe(true);
-    gate.resolve();
-    await eventually(() => log.includes('gone out'), SOON, 'the handler to end');
-  });
 });
 
 describe.each(PLATFORMS)(
@@ -306,28 +280,6 @@ describe.each(PLATFORMS)(
       await lock.release();
       await web.app.close();
     });
-  },
-);
-
-test.each(PLATFORMS)(
-  'a request on %s that waits for no lock has no listener on its response',
-  async (platform) => {
-    const listeners = async (requestScope: 'handler' | 'deep' | false): Promise<number> => {
-      gate = deferred();
-      log.length = 0;
-      const web = await webApp(platform, APP, { requestScope });
-      const begun = once(web.app.getHttpServer() as Server, 'request');
-      const answered = ask(`${web.url}/orders/charge`);
-      const [, response] = (await begun) as [unknown, ServerResponse];
-      await eventually(() => log.includes('charging'), SOON, 'the handler to begin');
-      const count = response.listenerCount('close');
-      gate.resolve();
-      await answered;
-      await web.app.close();
-      return count;
-    };
-    const without = await listeners(false);
-    expect([await listeners('handler'), await listeners('deep')]).toEqual([without, without]);
   },
 );
 

@@ -61,20 +61,6 @@ class CartsController {
     return id;
   }
 
-  @Post('several')
-  @UseInterceptors(FairLockInterceptor.for(['cart:<body.from>', 'tenant:<headers.x-tenant>']))
-  async several(@Body() _body: unknown): Promise<unknown> {
-    return this.locks.current()?.keys;
-  }
-
-  @Get('function/:id')
-  @UseInterceptors(
-    FairLockInterceptor.for((context) => `${context.getClass().name}:${context.getHandler().name}`),
-  )
-  async byFunction(): Promise<unknown> {
-    return { key: this.locks.current()?.key };
-  }
-
   @Get('missing')
   @UseInterceptors(FairLockInterceptor.for('cart:<query.id>'))
   async missing(): Promise<string> {
@@ -153,15 +139,6 @@ describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
     expect(await web.locks.isLocked('cart:7')).toBe(false);
   });
 
-  test('takes several keys, from body and headers', async () => {
-    const how = { method: 'POST', body: { from: 'a' }, headers: { 'x-tenant': 't' } };
-    expect((await ask(`${web.url}/carts/several`, how)).body).toEqual(['cart:a', 'tenant:t']);
-  });
-
-  test('takes a key from a function of the context', async () => {
-    expect((await get('function/1')).body).toEqual({ key: 'CartsController:byFunction' });
-  });
-
   test('locks before pipes, and gives the lock back when these refuse', async () => {
     const lock = await web.locks.acquire('cart:seven');
     const answer = get('number/seven');
@@ -216,14 +193,6 @@ describe.each(PLATFORMS)('the interceptor on %s', (platform) => {
       expect(await web.locks.isLocked('cart:1')).toBe(true);
       gate.resolve();
       expect((await answer).body).toBe('begun ended');
-      await free(web.locks, 'cart:1');
-    });
-
-    test('holds until the client has gone', async () => {
-      const client = leaving('raw/1');
-      await eventually(() => log.includes('handler ended'), SOON, 'the handler to end');
-      expect(await web.locks.isLocked('cart:1')).toBe(true);
-      client.leave();
       await free(web.locks, 'cart:1');
     });
 

@@ -3,81 +3,14 @@ import {
   type DynamicModule,
   Get,
   Injectable,
-  type ModuleMetadata,
   type OnModuleDestroy,
   type Type,
 } from '@nestjs/common';
-import { Interval, ScheduleModule, Timeout } from '@nestjs/schedule';
-import { Test, type TestingModule } from '@nestjs/testing';
+import { Interval } from '@nestjs/schedule';
+import { Test } from '@nestjs/testing';
 import { FairLocked, FairLockModule, FairLockService } from 'nestjs-fair-lock';
-import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { deferred, within, SOON } from '../support/waiting.js';
 import { lockedModule, waiting } from './web-app.js';
-
-/** Two applications on one Redis, as two processes would be. */
-describe('an application that closes', () => {
-  const keyPrefix = uniquePrefix();
-  const DRAIN = 100;
-  let closing: TestingModule;
-  let staying: TestingModule;
-  const start = async () =>
-    (await lockedModule({}, { store: 'redis', redis: redisUrl(), keyPrefix, drainTimeout: DRAIN })).init();
-
-  beforeEach(async () => {
-    [closing, staying] = await Promise.all([start(), start()]);
-  });
-  afterEach(() => staying.close());
-
-  test('hands what it still holds to the next in line, long before its lease has run out', async () => {
-    const lock = await closing.get(FairLockService).acquire('order:1');
-    const locks = staying.get(FairLockService);
-    const next = locks.acquire('order:1');
-    await waiting(locks, 'order:1', 1);
-    await within(closing.close(), DRAIN + SOON, 'close()');
-    const granted = await within(next, SOON, 'the lock to be handed over');
-    expect(granted.token).toBeGreaterThan(lock.token as number);
-    expect(lock.signal.reason).toMatchObject({ code: 'SHUTTING_DOWN' });
-    await granted.release();
-  });
-});
-
-describe('a locked method that runs when its application closes', () => {
-  const begun = deferred();
-  const end = deferred();
-  const states: unknown[] = [];
-
-  @Injectable()
-  class CronJob {
-    constructor(private readonly locks: FairLockService) {}
-    @Timeout(0)
-    @FairLocked('shop')
-    async run(): Promise<void> {
-      begun.resolve();
-      await end.promise;
-      states.push(this.locks.current('shop')?.state);
-    }
-  }
-
-  test('keeps its lock until it has ended', async () => {
-    const options = { store: 'redis', redis: redisUrl(), keyPrefix: uniquePrefix() } as const;
-    const start = async (metadata: ModuleMetadata) => (await lockedModule(metadata, options)).init();
-    const staying = await start({});
-    const closing = await start({ imports: [ScheduleModule.forRoot()], providers: [CronJob] });
-    await begun.promise;
-    const locks = staying.get(FairLockService);
-    const next = locks.acquire('shop');
-    void next.then(() => states.push('the next is inside'));
-    await waiting(locks, 'shop', 1);
-    const closed = closing.close();
-    // Longer than a close takes that waits for nothing.
-    await expect(within(closed, 300, 'close()')).rejects.toThrow('Still waiting');
-    end.resolve();
-    await within(closed, SOON, 'close()');
-    await (await within(next, SOON, 'the lock')).release();
-    expect(states).toEqual(['held', 'the next is inside']);
-    await staying.close();
-  });
-});
 
 describe('what a section uses when its application closes', () => {
   @Injectable()

@@ -131,20 +131,6 @@ describe('a Cluster in trouble', () => {
     expect(await lab.endChapter(limits)).toMatchObject({ grants: 4, lost: 0, errors: 1, excused: 0 });
   });
 
-  test('a replica takes over by order: the holder goes on, and the line is kept', async () => {
-    const [first, ...line] = await holderAndLine('k', ...workers);
-    const former = await cluster.masterOf(keyOf('k'));
-    const [replica] = (await cluster.replicasOf(former)) as [Node];
-    const { heal } = lab.history.fault('serverDown');
-    await replica.admin.cluster('FAILOVER');
-    await cluster.promoted(keyOf('k'), former);
-    heal();
-    await pause(HEARTBEAT + LONGEST_PAUSE);
-    expect(await isHeld(first)).toBe(true);
-    await servedInOrder(first, line, 0);
-    expect(await lab.endChapter(limits)).toMatchObject({ grants: 4, lost: 0, errors: 0, excused: 0 });
-  });
-
   test('a primary is killed: its replica takes over, the holder goes on, and the line is kept', async () => {
     const [first, ...line] = await holderAndLine('k', ...workers);
     const former = await cluster.masterOf(keyOf('k'));

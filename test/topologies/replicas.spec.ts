@@ -210,17 +210,6 @@ describe('replicas: a grant counts only when they have it', () => {
     );
   });
 
-  test('a right to WAIT that is taken away later costs the grant that it should have confirmed', async () => {
-    const admin = servers.admin(servers.primary);
-    await admin.call('ACL', 'SETUSER', 'locker', 'reset', 'on', '>secret', '~*', '&*', '+@all');
-    const url = servers.primary.url.replace('redis://', 'redis://locker:secret@');
-    const client = await clientsWith(1).start(url);
-    await (await client.service.acquire('k')).release();
-    await admin.call('ACL', 'SETUSER', 'locker', '-wait');
-    expect(await refusal(client.service.acquire('k'))).toBeInstanceOf(LockConfigurationError);
-    await eventually(async () => !(await client.service.isLocked('k')), TIME_LIMIT, 'the free lock');
-  });
-
   describe('behind a faulty front', () => {
     let proxy: TcpProxy;
     beforeEach(async () => (proxy = await TcpProxy.start(servers.primary.url)));

@@ -127,16 +127,6 @@ describe('the diagnostics channels', () => {
     expect(holds.map(({ key }) => key)).toEqual(['b']);
   });
 
-  it('tell of what happens in between', async () => {
-    const lock = await b.service.acquire('k');
-    const next = b.service.acquire('k');
-    await settle();
-    await b.service.forceRelease('k');
-    await (await next).release();
-    await lock.release();
-    expect(events.map(({ type }) => type)).toEqual(['granted', 'queued', 'lost', 'forced', 'granted']);
-  });
-
   it('run a section with the stores that are bound to the channel, and inside what a subscriber puts around it', async () => {
     const store = new AsyncLocalStorage<string>();
     const around = new AsyncLocalStorage<string>();

@@ -24,29 +24,6 @@ describe('the heap of timers', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('takes nothing once it has stopped', () => {
-    const timers = new Timers();
-    timers.stop();
-    inTime(timers, 10);
-    expect(timers.size).toBe(0);
-    expect(jest.getTimerCount()).toBe(0);
-  });
-
-  it('serves a task that schedules itself anew each time, with one timer', () => {
-    const timers = new Timers();
-    let beats = 0;
-    const heartbeat = task(() => {
-      beats += 1;
-      timers.schedule(heartbeat, performance.now() + 10);
-      expect(jest.getTimerCount()).toBe(0);
-    });
-    timers.schedule(heartbeat, performance.now() + 10);
-    jest.advanceTimersByTime(1_000);
-    expect(beats).toBe(100);
-    expect(jest.getTimerCount()).toBe(1);
-    timers.stop();
-  });
-
   it('rests for 5 ms after its work, and then does what fell due meanwhile, all in one go', () => {
     const timers = new Timers();
     const started = performance.now();
@@ -96,27 +73,6 @@ describe('the heap of timers', () => {
     timers.cancel(wait);
     jest.advanceTimersByTime(60_000);
     expect(jest.getTimerCount()).toBe(0);
-  });
-
-  it('keeps the process alive only while one of the tasks does', () => {
-    jest.useRealTimers();
-    const timers = new Timers();
-    const running = (): number =>
-      process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
-    const before = running();
-    const due = performance.now() + 60_000;
-    inTime(timers, 60_000);
-    expect(running()).toBe(before);
-    const vital = { keepsAlive: true, onDue: () => undefined };
-    timers.schedule(vital, Infinity);
-    timers.schedule(vital, due);
-    expect(running()).toBe(before + 1);
-    timers.cancel(vital);
-    expect(running()).toBe(before);
-    timers.schedule(vital, due);
-    expect(running()).toBe(before + 1);
-    timers.stop();
-    expect(running()).toBe(before);
   });
 
   it('keeps its order under any sequence of scheduling, moving and cancelling', () => {

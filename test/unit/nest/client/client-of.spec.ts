@@ -11,14 +11,6 @@ const clientOfMessage = (client: object): Client =>
 const wsClient = () => Object.assign(new EventEmitter(), { readyState: 1 });
 
 describe('the client of a WebSocket message', () => {
-  test('ends with the connection of ws', () => {
-    const client = wsClient();
-    const ended = clientOfMessage(client).ended();
-    expect(ended.hasCome).toBe(false);
-    client.emit('close');
-    expect(ended.hasCome).toBe(true);
-  });
-
   test('ends with the connection of socket.io, where close is a message like any other', () => {
     const client = Object.assign(new EventEmitter(), { connected: true });
     const ended = clientOfMessage(client).ended();
