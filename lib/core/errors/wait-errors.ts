@@ -45,7 +45,7 @@ export class LockTimeoutError extends FairLockError {
         waitTime === 0
           ? `The lock ${quote(key)} is busy${describeBlocker(blockedBy)}.`
           : `Gave up waiting for the lock ${quote(key)} after ${duration(waitTime)}${describeBlocker(blockedBy)}. ` +
-            `The call has left the queue. ${adviseOn(waitTime, blockedBy)}`,
+            `The call has left the queue. ${adviseOnWait(waitTime, blockedBy)}`,
       page: 'troubleshooting#calls-give-up-423',
       status: 423,
       retryAfter: Math.max(1, Math.ceil((blockedBy.keptFor ?? 0) / 1_000)),
@@ -142,7 +142,7 @@ function describeHolder({ holder, heldFor, keptFor, used, limit }: LockTimeoutEr
   return `${taken}, ${taken ? 'the longest' : 'held'} by ${printable(holder)}${since}`;
 }
 
-function adviseOn(
+function adviseOnWait(
   waitTime: number,
   { heldFor = Infinity, heldHereFor, inside, keptFor, leaseLeft, awayFor }: LockTimeoutError['blockedBy'],
 ): string {

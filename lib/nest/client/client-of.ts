@@ -15,11 +15,11 @@ export interface Client {
 /** Undefined where nothing tells of its end: for most transports of microservices, and in contexts that are no request. */
 export function clientOf(host: ArgumentsHost): Client | undefined {
   const type = host.getType<string>();
-  if (type === 'ws') return new WsConnection(host.switchToWs().getClient<WsClient>());
+  if (type === 'ws') return wsClient(host.switchToWs().getClient<WsClient>());
   const call = grpcCallOf(host);
-  if (call) return new CancellableCall(call);
+  if (call) return grpcClient(call);
   const response = type === 'graphql' ? responseOfGraphql(host) : responseOf(host);
-  return response && new HttpClient(response);
+  return response && httpClient(response);
 }
 
 /** The response of Node; undefined in a context without one, although Nest may call it `http`. */
@@ -49,31 +49,18 @@ function nodeResponse(reply: unknown): ServerResponse | undefined {
     : undefined;
 }
 
-export class HttpClient implements Client {
-  constructor(private readonly response: ServerResponse) {}
-
-  hasGone(): boolean {
-    return !this.response.writableEnded && isCutOff(this.response);
-  }
-
-  ended(): Ending {
-    return endOf(this.response);
-  }
+export function httpClient(response: ServerResponse): Client {
+  return {
+    hasGone: () => !response.writableEnded && isCutOff(response),
+    ended: () => endOf(response),
+  };
 }
 
-class CancellableCall implements Client {
-  constructor(private readonly call: GrpcCall) {}
-
-  hasGone(): boolean {
-    return this.call.cancelled;
-  }
-
-  ended(): Ending {
-    return Ending.of(this.call, (come) => {
-      if (this.call.cancelled) come();
-      else this.call.once('cancelled', come);
-    });
-  }
+function grpcClient(call: GrpcCall): Client {
+  return {
+    hasGone: () => call.cancelled,
+    ended: () => Ending.of(call, (come) => (call.cancelled ? come() : void call.once('cancelled', come))),
+  };
 }
 
 /**
@@ -89,20 +76,16 @@ interface WsClient {
 /** `readyState` of a `ws` client from which on it is closing or closed. */
 const CLOSING = 2;
 
-class WsConnection implements Client {
-  constructor(private readonly client: WsClient) {}
-
-  hasGone(): boolean {
-    const { readyState, connected } = this.client;
-    return readyState === undefined ? connected === false : readyState >= CLOSING;
-  }
-
-  ended(): Ending {
-    const { client } = this;
-    return Ending.of(client, (come) => {
-      // Only one of the events: with socket.io, `close` is a message that any client may send.
-      client.once?.(client.readyState === undefined ? 'disconnect' : 'close', come);
-      if (this.hasGone()) come();
-    });
-  }
+function wsClient(client: WsClient): Client {
+  const hasGone = (): boolean =>
+    client.readyState === undefined ? client.connected === false : client.readyState >= CLOSING;
+  return {
+    hasGone,
+    ended: () =>
+      Ending.of(client, (come) => {
+        // Only one of the events: with socket.io, `close` is a message that any client may send.
+        client.once?.(client.readyState === undefined ? 'disconnect' : 'close', come);
+        if (hasGone()) come();
+      }),
+  };
 }

@@ -174,7 +174,7 @@ function readValue(path: readonly string[], root: unknown, named: string, place:
   const advice =
     value === undefined || value === null
       ? `: ${whatWasPassed(value, owner, path, steps)}. Pass a value, or correct the key: all calls without one would share a lock`
-      : adviseOn(value, text);
+      : adviseOnValue(value, text);
   throw unusable(
     `${named} found ${described(value)}${classOf(value) ? ` (${classOf(value)})` : ''} at <${text}>${advice}.`,
     `<${text}> is ${described(value)}`,
@@ -196,7 +196,7 @@ function whatWasPassed(
   return `the caller passed ${value === null ? 'null' : 'nothing'} there`;
 }
 
-function adviseOn(value: unknown, text: string): string {
+function adviseOnValue(value: unknown, text: string): string {
   if (typeof value === 'number') return ', which identifies nothing: pass a finite number';
   const why = ', whose text does not identify it: ';
   if (value instanceof Promise) return `${why}await it before the call`;

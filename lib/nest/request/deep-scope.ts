@@ -9,7 +9,7 @@ import { type ModulesContainer } from '@nestjs/core';
 import { Observable, tap } from 'rxjs';
 import { ClientGoneError } from '../../core/errors/errors.js';
 import { type RequestClient, runForClient } from '../../core/runtime/async-context.js';
-import { type Client, clientOf, HttpClient } from '../client/client-of.js';
+import { type Client, clientOf, httpClient } from '../client/client-of.js';
 import { type Ending, WaitsOfRequest } from '../client/ending.js';
 import { handlerClasses, interceptorsOf } from '../decorator/nest-metadata.js';
 
@@ -90,7 +90,7 @@ class DeepClient extends WaitsOfRequest implements RequestClient {
 }
 
 const runForResponse = (response: ServerResponse, code: () => void): void =>
-  runForClient(new DeepClient(new HttpClient(response), response), code);
+  runForClient(new DeepClient(httpClient(response), response), code);
 
 const scope: NestInterceptor = {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {

@@ -1,6 +1,5 @@
 import { LockKeyError } from '../../core/errors/errors.js';
 import { quote } from '../../core/errors/text.js';
-import { hashSlot } from '../redis-client/connection/hash-slot.js';
 
 /** The keys of one lock, and the channel that wakes its waiters. */
 export interface LineKeys {
@@ -33,7 +32,7 @@ export function lineKeys(name: string, onCluster: boolean): LineKeys {
     refuse(name, 'Redisson keeps the waiters of another lock under that name');
   }
   const queue = derived(QUEUE, name);
-  if (onCluster && hashSlot(name) !== hashSlot(queue)) {
+  if (onCluster && hashed(name) !== hashed(queue)) {
     refuse(
       name,
       'its braces put the keys of the lock into different slots of the Cluster; ' +
@@ -41,6 +40,11 @@ export function lineKeys(name: string, onCluster: boolean): LineKeys {
     );
   }
   return { keys: [name, queue, derived(DEADLINES, name)], channel: derived(CHANNEL, name) };
+}
+
+/** What a Cluster takes from a key to choose its slot: the text between the first `{` and the next `}` if it is not empty, else all. */
+function hashed(key: string): string {
+  return /^[^{]*\{([^}]+)\}/s.exec(key)?.[1] ?? key;
 }
 
 /** A key that belongs to the lock. A name with a brace is assumed to contain its own hash tag. */
