@@ -42,7 +42,7 @@ export function lineKeys(name: string, onCluster: boolean): LineKeys {
   return { keys: [name, queue, derived(DEADLINES, name)], channel: derived(CHANNEL, name) };
 }
 
-/** What a Cluster takes from a key to choose its slot: the text between the first `{` and the next `}` if it is not empty, else all. */
+/** What Redis Cluster hashes of a key: the text between the first `{` and the next `}` if it is not empty, else all. */
 function hashed(key: string): string {
   return /^[^{]*\{([^}]+)\}/s.exec(key)?.[1] ?? key;
 }
