@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { jest } from '@jest/globals';
+import { LockTimeoutError } from '../../lib/core/errors/errors.js';
 import { MemoryLockStore } from '../../lib/stores/memory/memory-lock-store.js';
 import { describeLockStore } from './lock-store.contract.js';
 import { capabilities, memoryLine } from './memory.line.js';
@@ -32,6 +33,34 @@ describe('the memory store, beyond the contract', () => {
     expect(first).toBeGreaterThanOrEqual(Date.now() * 1_000);
     jest.setSystemTime(Date.now() - 3_600_000);
     expect(await take()).toBe(first + 1);
+  });
+
+  test('nothing is left at rest: no timer', async () => {
+    jest.useFakeTimers();
+    const store = new MemoryLockStore();
+    const acquire = (waitTime: number) =>
+      ask(store, { key: 'key', waitTime, leaseTime: 60_000, maxQueue: Infinity, label: 'test' });
+
+    const holder = await acquire(60_000);
+    const waiter = acquire(60_000);
+    const loser = acquire(1_000).catch((error: unknown) => error);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(await loser).toBeInstanceOf(LockTimeoutError);
+    await holder.release();
+    await (await waiter).release();
+
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('nothing is left of a closed store either', async () => {
+    jest.useFakeTimers();
+    const store = new MemoryLockStore();
+    const request = { key: 'key', waitTime: 60_000, maxQueue: Infinity, label: 'test' };
+    await ask(store, { ...request, leaseTime: 60_000 });
+    const waiter = ask(store, request).catch(() => 'refused');
+    await store.close();
+    expect(await waiter).toBe('refused');
+    expect(jest.getTimerCount()).toBe(0);
   });
 
   test('a free lock takes no memory', async () => {

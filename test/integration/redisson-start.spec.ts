@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
 import { LockConfigurationError } from '../../lib/core/errors/errors.js';
 import { RedissonLockStore } from '../../lib/stores/redisson/redisson-lock-store.js';
 import { pause } from '../support/waiting.js';
@@ -45,6 +46,23 @@ describe('the redisson store at its start', () => {
   });
 
   describe('at start', () => {
+    test('nothing is connected before', async () => {
+      const made: Redis[] = [];
+      const store = new RedissonLockStore({
+        ...OPTIONS,
+        redis: () => {
+          const connection = new Redis(scene.server.url, { lazyConnect: true });
+          made.push(connection);
+          return connection;
+        },
+      });
+      scene.closeLater(store);
+      const states = (): string[] => made.map(({ status }) => status);
+      expect(states()).toEqual(['wait', 'wait']);
+      await store.start();
+      expect(states()).toEqual(['ready', 'ready']);
+    });
+
     test('a store that was never started closes, and one that is asked before connects', async () => {
       const options = { ...OPTIONS, redis: scene.server.url };
       await new RedissonLockStore(options).close();

@@ -1,7 +1,11 @@
 import { Redis } from 'ioredis';
+import { openConnection, openSubscription } from '../../lib/stores/redis-client/connection/redis-source.js';
+import { StoreClient } from '../../lib/stores/redis-client/store-client.js';
+import { requiredCommands } from '../../lib/stores/redis/required-commands.js';
 import { InProcessClients } from '../support/in-process-client.js';
+import { uniquePrefix } from '../support/redis.js';
 import { Replicas } from '../support/replicas.js';
-import { pause } from '../support/waiting.js';
+import { eventually, pause, SOON } from '../support/waiting.js';
 
 /** A replica passes on what is published on its primary, which does not count its listeners. So does a proxy that fans messages out. */
 describe('where scripts count no listener although messages arrive', () => {
@@ -35,5 +39,26 @@ describe('where scripts count no listener although messages arrive', () => {
       warning.includes('does not count a listening connection'),
     );
     expect(ofDeaths).toHaveLength(1);
+  });
+
+  test.each([
+    ['the primary, which counts it', () => servers.primary.url, true],
+    ['a replica: messages arrive, and the primary counts nobody', () => servers.replicas[0]!.url, false],
+  ])('a client that listens to %s, knows that', async (_, listensTo, counted) => {
+    const clientId = uniquePrefix();
+    const client = new StoreClient({
+      commands: openConnection(servers.primary.url, 'commands'),
+      subscriptions: openSubscription(listensTo()),
+      clientId,
+      channels: 'uncounted:client:',
+      commandTimeout: SOON,
+      required: requiredCommands('uncounted', ''),
+      onWarning: () => undefined,
+    });
+    client.connect();
+    await eventually(() => client.subscriber.counted === counted, SOON, 'the count');
+    expect(await client.health()).toEqual({ reachable: true, listening: true });
+    expect(client.subscriber.counted).toBe(counted);
+    await client.close(new Map());
   });
 });

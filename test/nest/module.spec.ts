@@ -15,7 +15,7 @@ import {
   LockQueueFullError,
 } from 'nestjs-fair-lock';
 import { RegisteredModule } from '../../lib/nest/module/fair-lock.module.js';
-import { redisUrl } from '../support/redis.js';
+import { redisUrl, uniquePrefix } from '../support/redis.js';
 import { eventually, SOON } from '../support/waiting.js';
 import { Recorder } from './web-app.js';
 
@@ -273,6 +273,23 @@ describe('FairLockModule', () => {
       await lock.release(); // a close would wait for it
       await module.close();
     }
+  });
+
+  test('tells of a wait that a crashed holder would outlast once, at boot, under its name, at debug level', async () => {
+    const recorder = new Recorder();
+    const module = await Test.createTestingModule({
+      imports: [FairLockModule.forRoot({ waitTime: 20_000, keyPrefix: uniquePrefix(), name: 'billing' })],
+    })
+      .setLogger(recorder)
+      .compile();
+    await module.init();
+    expect(recorder.debugged.filter((line) => line.startsWith('[FairLock'))).toEqual([
+      expect.stringMatching(
+        /^\[FairLock:billing\] waitTime \(20000 ms\) does not exceed .* \(40000 ms\).* See nestjs-fair-lock\/docs\/configuration\.md#how-long-a-call-waits\.$/,
+      ),
+    ]);
+    expect(recorder.warnings.filter((line) => line.includes('waitTime'))).toEqual([]);
+    await module.close();
   });
 
   test('boots and closes while Redis is unreachable, and says so', async () => {

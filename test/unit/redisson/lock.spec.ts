@@ -93,6 +93,15 @@ describe('a lock of the redisson store', () => {
   });
 
   describe('what comes after a request has ended', () => {
+    test('a grant under way is not entered, but given back', async () => {
+      const wait = lock.request('a');
+      wait.abort();
+      expect(lock.commands).toEqual(['acquire a', 'leave a']);
+      await lock.granted();
+      await expect(wait.promise).rejects.toMatchObject({ code: 'ABORTED' });
+      expect(lock.commands).toEqual(['leave a', 'leave a']);
+    });
+
     test('a late copy of its acquire may take the lock: it leaves again after pauses that double, until a lease has passed', async () => {
       const wait = lock.request('a');
       await lock.reply({ status: 'granted', left: LEASE, waiting: 0, grantedAt: 0, unanswered: true });
@@ -140,6 +149,21 @@ describe('a lock of the redisson store', () => {
       expect(lock.commands).toEqual([]);
       await lock.pass(LEASE / 2);
       expect(lease.state).toBe('lost');
+    });
+
+    test('a lease that runs out by the local clocks is lost, the first in line looks, and the end of the section gives back', async () => {
+      const grant = await holder('a', 5_000);
+      await lock.waiter('b');
+      await lock.pass(3_010); // a look, as every three seconds
+      await lock.queued({ entered: false, left: Infinity });
+      await lock.pass(1_480);
+      expect(grant.lease.signal.aborted).toBe(false);
+      expect(lock.commands).toEqual([]);
+      await lock.pass(20);
+      expect(grant.lease.signal.aborted).toBe(true);
+      expect(lock.commands).toEqual(['acquire b']);
+      void grant.release();
+      expect(lock.commands).toContain('release a');
     });
 
     test('a grant whose reply took longer than its lease is given back, and the request asks anew', async () => {

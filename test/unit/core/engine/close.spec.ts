@@ -1,6 +1,6 @@
 import { LockNotHeldError, LockShuttingDownError } from '../../../../lib/core/errors/errors.js';
 import { deferred } from '../../../support/waiting.js';
-import { bench, rejection, settle, type Bench } from '../support.js';
+import { bench, leftovers, NOTHING, rejection, settle, type Bench } from '../support.js';
 import { Wait } from '../../../../lib/core/port/wait.js';
 
 let b: Bench;
@@ -56,6 +56,19 @@ describe('close', () => {
     await reader.release();
   });
 
+  it('refuses a call whose section has not begun, however shortly before its lock was granted', async () => {
+    for (let turns = 0; turns < 10; turns++) {
+      const { service, engine } = bench();
+      const holder = await service.acquire('k');
+      const next = service.withLock('k', () => 'begun').catch((error: Error) => error.constructor);
+      await settle();
+      void holder.release();
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      await engine.close();
+      expect(['begun', LockShuttingDownError]).toContain(await next);
+    }
+  });
+
   it('hands back a grant that comes too late', async () => {
     const late = deferred();
     const acquire = b.store.acquire.bind(b.store);
@@ -80,5 +93,25 @@ describe('close', () => {
     expect(b.warnings).toEqual([
       'The connection to the lock store failed to close. See nestjs-fair-lock/docs/production.md#shutdown.',
     ]);
+  });
+
+  it('leaves no timer behind', async () => {
+    b = bench({ drainTimeout: 60_000, maxHold: 60_000 });
+    const lock = await b.service.acquire('a');
+    let inBranch: Promise<Error> | undefined;
+    await b.service.withLock('k', async () => {
+      const branch = await b.service.acquire('k');
+      inBranch = rejection(b.service.acquire('k'));
+      await settle();
+      b.engine.beginShutdown();
+      // Two holds, a wait and the drain time.
+      expect(leftovers(b.engine)).toMatchObject({ timed: 4 });
+      await b.engine.close();
+      expect(leftovers(b.engine)).toMatchObject({ timed: 0 });
+      await branch.release();
+    });
+    expect(await inBranch).toBeInstanceOf(LockShuttingDownError);
+    await lock.release();
+    expect(leftovers(b.engine)).toEqual(NOTHING);
   });
 });

@@ -54,6 +54,17 @@ describe('the handle', () => {
     check();
   });
 
+  it('does not care for what happens to the lease after its own release', async () => {
+    await b.service.withLock('k', async () => {
+      const inner = await b.service.acquire('k');
+      await inner.release();
+      expect(inner.remaining()).toBe(0);
+      b.store.lose('k');
+      expect(inner.state).toBe('released');
+      expect(() => inner.assertHeld()).toThrow(LockNotHeldError);
+    });
+  });
+
   it('may be released by the listener that learns, at the release, that it was lost', async () => {
     const lock = await b.service.acquire('k', { leaseTime: MINUTE });
     lock.signal.addEventListener('abort', () => void lock.release());

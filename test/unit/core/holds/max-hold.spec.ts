@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { type FairLockError, LockLostError } from '../../../../lib/core/errors/errors.js';
 import type { FairLock } from '../../../../lib/core/holds/fair-lock.js';
 import { abortsOf, deferred, pause } from '../../../support/waiting.js';
-import { benchForEach, settle } from '../support.js';
+import { benchForEach, leftovers, settle } from '../support.js';
 
 const b = benchForEach();
 
@@ -70,6 +70,13 @@ describe('maxHold', () => {
     await blocker.release();
     expect(await Promise.race([begun.promise, section])).toBe(false);
     await section;
+  });
+
+  it('ends when the lock is lost', async () => {
+    const lock = await b.service.acquire('k', { maxHold: 60_000 });
+    b.store.lose('k');
+    expect(leftovers(b.engine)).toMatchObject({ timed: 0 });
+    await lock.release();
   });
 
   it.each(['at once', 'after another branch', 'with another key'])(

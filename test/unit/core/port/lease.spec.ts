@@ -79,6 +79,13 @@ describe('a lease', () => {
     expect(lease.lostError?.why).toBe('it was held for longer than maxHold (10 ms)');
   });
 
+  it('without an end never runs out', () => {
+    const lease = new Lease('k');
+    pass(10 ** 12);
+    expect(lease.state).toBe('held');
+    expect(lease.remaining()).toBe(Infinity);
+  });
+
   it('is lost at the first look after a blocked event loop, and its signal aborts then', () => {
     const lease = new Lease('k', now(), 1_000);
     const { signal } = lease;
@@ -164,6 +171,19 @@ describe('a lease', () => {
     expect(signal.aborted).toBe(false);
     expect(lease.signal.aborted).toBe(false);
     expect(errors).toEqual([]);
+  });
+
+  it('that ran out before it was given back is lost', () => {
+    const lease = new Lease('k', now(), 1_000);
+    pass(1_000);
+    lease.end();
+    expect(lease.state).toBe('lost');
+  });
+
+  it('has a signal that says why, also if it is first asked for afterwards', () => {
+    const lease = new Lease('k', now(), 1_000);
+    lease.lose('it was taken');
+    expect(lease.signal.reason).toBe(lease.lostError);
   });
 
   it('that is interrupted stays held: only its signal aborts, with the first reason given', () => {

@@ -190,6 +190,12 @@ describe('query', () => {
       expect((await observer({ snapshot: free, here: { holds: [hold], waits } }).query()).locks).toEqual([]);
     });
 
+    it('names a process that does not respond by what the store knows of it, and its locks are there', async () => {
+      const { locks, silent } = await observer({ missing: 1, listen: ['far'] }).query();
+      expect(silent).toEqual([far]);
+      expect(locks).toMatchObject([{ key: 'order:1', holder: { ...far, live: true }, orphan: false }]);
+    });
+
     it('lists without a name the processes that do not respond and have no lock', async () => {
       const { silent, problems } = await observer({ missing: 3, listen: ['far'] }).query();
       expect([silent, problems]).toEqual([[far, {}, {}], []]);
@@ -215,6 +221,18 @@ describe('query', () => {
     it('searches nothing where all processes respond', async () => {
       await observer({ answers: [reportOf(far, { holds: [hold] })] }).query();
       expect(keptKeys).not.toHaveBeenCalled();
+    });
+
+    it('says that locks may be missing where the Redis user may not search', async () => {
+      const here = observer({});
+      keptKeys.mockRejectedValue(new LockStoreUnavailableError('not-permitted', 'NOPERM'));
+      const { problems } = await here.query({ orphans: true });
+      expect(problems).toEqual(['Locks that no process reports may be missing: the Redis user lacks +scan.']);
+    });
+
+    it('calls a holder gone that nobody listens for, and the lock an orphan', async () => {
+      const { locks } = await observer({ isComplete: true }).query({ orphans: true });
+      expect(locks).toMatchObject([{ orphan: true, holder: { ...far, live: false } }]);
     });
 
     it('calls nobody gone who may listen where the server does not count', async () => {
@@ -254,6 +272,12 @@ describe('query', () => {
 });
 
 describe('forceRelease with a token', () => {
+  it('ends the hold that has the token', async () => {
+    const lock = await b.service.acquire('order:1');
+    expect(await b.service.forceRelease('order:1', { token: lock.token })).toBe(true);
+    expect(lock.state).toBe('lost');
+  });
+
   it('changes nothing if another holds the lock, and names its token', async () => {
     const lock = await b.service.acquire('order:1');
     const error = await b.service.forceRelease('order:1', { token: 1 }).catch((reason: unknown) => reason);

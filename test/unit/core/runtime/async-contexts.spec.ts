@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { Timers } from '../../../../lib/core/runtime/timers.js';
 import { block, deferred } from '../../../support/waiting.js';
 import { bench, settle, type Bench } from '../support.js';
+import { Wait } from '../../../../lib/core/port/wait.js';
 
 const requests = new AsyncLocalStorage<string>();
 
@@ -163,5 +165,33 @@ describe('what the module does on its own', () => {
     requests.run('B', () => b.store.lose('k'));
     expect(seen).toEqual([undefined]);
     await lock.release();
+  });
+
+  it('leaves a line in no request, when the signal of a caller aborts in one', async () => {
+    const seen: unknown[] = [];
+    const leaving = new AbortController();
+    const timers = new Timers();
+    const holder = await b.service.acquire('k');
+    const acquire = b.store.acquire.bind(b.store);
+    b.store.acquire = (wait) => {
+      wait.enter({ aborted: () => seen.push(requests.getStore()), overdue: () => undefined }, timers);
+      return acquire(new Wait(wait));
+    };
+    const asked = requests.run('A', () => b.service.acquire('k', { signal: leaving.signal }));
+    await settle();
+    requests.run('B', () => leaving.abort());
+    expect(seen).toEqual([undefined]);
+    timers.stop(); // the wait in them keeps the process alive
+    await holder.release();
+    await (await asked).release();
+  });
+
+  it('runs what is due in no request, whatever request armed the timer', async () => {
+    const seen = deferred<unknown>();
+    const timers = new Timers();
+    requests.run('A', () =>
+      timers.schedule({ onDue: () => seen.resolve(requests.getStore()) }, performance.now() + 1),
+    );
+    expect(await seen.promise).toBeUndefined();
   });
 });

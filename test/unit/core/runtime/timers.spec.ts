@@ -24,6 +24,14 @@ describe('the heap of timers', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
+  it('takes nothing once it has stopped', () => {
+    const timers = new Timers();
+    timers.stop();
+    inTime(timers, 10);
+    expect(timers.size).toBe(0);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
   it('rests for 5 ms after its work, and then does what fell due meanwhile, all in one go', () => {
     const timers = new Timers();
     const started = performance.now();
@@ -73,6 +81,27 @@ describe('the heap of timers', () => {
     timers.cancel(wait);
     jest.advanceTimersByTime(60_000);
     expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('keeps the process alive only while one of the tasks does', () => {
+    jest.useRealTimers();
+    const timers = new Timers();
+    const running = (): number =>
+      process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = running();
+    const due = performance.now() + 60_000;
+    inTime(timers, 60_000);
+    expect(running()).toBe(before);
+    const vital = { keepsAlive: true, onDue: () => undefined };
+    timers.schedule(vital, Infinity);
+    timers.schedule(vital, due);
+    expect(running()).toBe(before + 1);
+    timers.cancel(vital);
+    expect(running()).toBe(before);
+    timers.schedule(vital, due);
+    expect(running()).toBe(before + 1);
+    timers.stop();
+    expect(running()).toBe(before);
   });
 
   it('keeps its order under any sequence of scheduling, moving and cancelling', () => {

@@ -181,6 +181,14 @@ describe('drain', () => {
     await lock.release();
   });
 
+  it('may be asked for several times: all resolve when the last hold has ended', async () => {
+    const lock = await b.service.acquire('k');
+    b.engine.beginShutdown();
+    const drained = [b.engine.drain(), b.engine.drain()];
+    await lock.release();
+    expect(await Promise.all(drained.map(outcome))).toEqual([undefined, undefined]);
+  });
+
   it('resolves when the engine is closed meanwhile', async () => {
     await b.service.acquire('k');
     b.engine.beginShutdown();

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { describe, expect, jest, test } from '@jest/globals';
 import { createServer, Socket, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
@@ -40,6 +41,46 @@ describe('a function as the option redis', () => {
       /must return a new Redis or Cluster .* for the role 'commands' it returned something else/,
     );
   });
+
+  test('makes a client for replication that sends no WAIT again on another connection', async () => {
+    let connections = 0;
+    const received: string[] = [];
+    const server = createServer((socket) => {
+      const number = (connections += 1);
+      socket.on('data', (data) => {
+        for (const [, name = ''] of data.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
+          if (/^wait$/i.test(name)) received.push(`WAIT on ${number}`);
+          else socket.write('+OK\r\n');
+        }
+      });
+      socket.on('error', () => undefined);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const make = () =>
+      new Redis({
+        host: '127.0.0.1',
+        port,
+        enableReadyCheck: false,
+        disableClientInfo: true,
+        lazyConnect: true,
+      });
+    const client = openConnection(make, 'replication').client as Redis;
+    try {
+      await client.connect();
+      const waited = client.call('WAIT', 1, 100);
+      while (received.length === 0) await new Promise(setImmediate);
+      client.disconnect(true);
+      await expect(waited).rejects.toThrow(/max retries/);
+      if (client.status !== 'ready') await once(client, 'ready');
+      await client.ping();
+      expect(received).toEqual(['WAIT on 1']);
+      expect(connections).toBe(2);
+    } finally {
+      client.disconnect();
+      server.close();
+    }
+  }, 5_000);
 
   test('is refused if it returns one client twice, which cannot send commands while it listens', () => {
     const client = lazy();
