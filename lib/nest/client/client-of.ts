@@ -59,7 +59,11 @@ export function httpClient(response: ServerResponse): Client {
 function grpcClient(call: GrpcCall): Client {
   return {
     hasGone: () => call.cancelled,
-    ended: () => Ending.of(call, (come) => (call.cancelled ? come() : void call.once('cancelled', come))),
+    ended: () =>
+      Ending.of(call, (come) => {
+        if (call.cancelled) come();
+        else call.once('cancelled', come);
+      }),
   };
 }
 

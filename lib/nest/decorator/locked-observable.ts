@@ -19,7 +19,7 @@ export function lockObservable<T>(
     subscriber.add(leave);
     open(leaving.signal).then(
       (hold) => {
-        // Once the lock is held, abort() would create an error with a stack trace, which nobody reads.
+        // Nothing listens to this signal once the lock is held: aborting it would only cost an error with a stack trace.
         subscriber.remove(leave);
         runInside(hold, source, subscriber);
       },
