@@ -64,19 +64,17 @@ describe('the wire format of Redisson', () => {
     for (const waiter of waiters) expect(await ask(waiter)).toMatchObject({ status: 'queued' });
   }
 
-  describe('the walk-through', () => {
-    test('when the deadlines of t2 and t3 pass while t1 still holds, and t3 asks before t2, the order becomes t3, t2', async () => {
-      await line('t2', 't3');
-      wire.clientTime = (await deadlineOf('t3')) + 1;
-      const left = await redis.pttl(NAME);
-      expect(await ask('t3')).toMatchObject(inLine(0, true));
-      expect(await ask('t2')).toMatchObject(inLine(1, true));
-      const { queue, deadlines } = await state();
-      expect(queue).toEqual(['t3', 't2']);
-      expect(Number(deadlines['t3'])).toBeLessThanOrEqual(wire.clientTime + left + WAIT);
-      expect(Number(deadlines['t3'])).toBeGreaterThan(wire.clientTime + left + WAIT - RTT);
-      expect(Number(deadlines['t2'])).toBe(Number(deadlines['t3']) + WAIT);
-    });
+  test('when the deadlines of t2 and t3 pass while t1 still holds, and t3 asks before t2, the order becomes t3, t2', async () => {
+    await line('t2', 't3');
+    wire.clientTime = (await deadlineOf('t3')) + 1;
+    const left = await redis.pttl(NAME);
+    expect(await ask('t3')).toMatchObject(inLine(0, true));
+    expect(await ask('t2')).toMatchObject(inLine(1, true));
+    const { queue, deadlines } = await state();
+    expect(queue).toEqual(['t3', 't2']);
+    expect(Number(deadlines['t3'])).toBeLessThanOrEqual(wire.clientTime + left + WAIT);
+    expect(Number(deadlines['t3'])).toBeGreaterThan(wire.clientTime + left + WAIT - RTT);
+    expect(Number(deadlines['t2'])).toBe(Number(deadlines['t3']) + WAIT);
   });
 
   test('only heads whose deadline has passed are dropped, and no other deadline is touched', async () => {

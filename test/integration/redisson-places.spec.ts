@@ -74,8 +74,6 @@ interface Waiting {
 /** Requests of Node clients for one lock: each gives up when its wait is over, unless it is dead. */
 class Line {
   drops = 0;
-  grants = 0;
-  timeouts = 0;
   private waiting: Waiting[] = [];
   private holder: string | undefined;
   private requests = 0;
@@ -112,7 +110,6 @@ class Line {
     const ended = this.waiting.filter(({ dead, until }) => !dead && until <= end);
     for (const request of ended.sort((a, b) => a.until - b.until)) {
       this.wire.clientTime = request.until;
-      this.timeouts += 1;
       await this.giveUp(request);
     }
     this.wire.clientTime = end;
@@ -139,7 +136,6 @@ class Line {
     });
     const joins = this.wire.clientTime === request.until - request.wait;
     if (reply.status === 'granted') {
-      this.grants += 1;
       this.holder = request.id;
       this.remove(request);
     } else if (reply.status === 'queued' && reply.entered && !joins) this.drops += 1;

@@ -10,11 +10,13 @@ const NODE_PEER = fileURLToPath(new URL('node-peer.mjs', import.meta.url));
 /** A cold start of a JVM with Redisson on two busy cores takes a second or two. */
 const START_TIMEOUT = 90_000;
 
+/** What a waiter adds to the deadline before it, or to the end of the lease: `fairLockWaitTimeout` of both peers, ms. */
+export const WAIT_OF_A_THREAD = 300_000;
+
 export interface PeerOptions {
   readonly redis: string;
   readonly kind?: 'single' | 'cluster';
   readonly lockWatchdogTimeout: number;
-  readonly fairLockWaitTimeout?: number;
 }
 
 /** Something that happened in a peer, with the host's monotonic clock in ms. */
@@ -135,6 +137,6 @@ export class Worker {
   }
 }
 
-function argumentsOf({ redis, kind, lockWatchdogTimeout, fairLockWaitTimeout }: PeerOptions): string[] {
-  return [redis, kind ?? 'single', String(lockWatchdogTimeout), String(fairLockWaitTimeout ?? 300_000)];
+function argumentsOf({ redis, kind = 'single', lockWatchdogTimeout }: PeerOptions): string[] {
+  return [redis, kind, String(lockWatchdogTimeout), String(WAIT_OF_A_THREAD)];
 }

@@ -1,7 +1,6 @@
 import { type Redis } from 'ioredis';
+import { WAIT_OF_A_THREAD } from './peer.js';
 
-/** What a waiter of Redisson adds to the end of the lease before it (its default), ms. */
-const WAIT_OF_A_THREAD = 300_000;
 /** A command that arrives later than this after its client read the time is not expected of a busy machine, ms. */
 const LATE = 5_000;
 
@@ -12,7 +11,8 @@ const LATE = 5_000;
 export class StateReader {
   private readonly names = new Map<string, string>();
   private leaseEnd: number | undefined;
-  private seenDeadline = false;
+  /** The same moment as the first waiter's client knew it; all deadlines count from here. */
+  private origin: number | undefined;
 
   constructor(
     private readonly redis: Redis,
@@ -70,9 +70,8 @@ export class StateReader {
     if (!/^\d{13}$/.test(score)) return `${score}, not a whole number of ms`;
     if (this.leaseEnd === undefined) return `${score}, before any lease`;
     const first = Number(score) - WAIT_OF_A_THREAD;
-    if (!this.seenDeadline && Math.abs(first - this.leaseEnd) < LATE) this.leaseEnd = first;
-    this.seenDeadline = true;
-    return `+${Math.round((Number(score) - this.leaseEnd) / 100) / 10}s`;
+    this.origin ??= Math.abs(first - this.leaseEnd) < LATE ? first : this.leaseEnd;
+    return `+${Math.round((Number(score) - this.origin) / 100) / 10}s`;
   }
 
   private async lifeOf(key: string): Promise<string> {
