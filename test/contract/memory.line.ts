@@ -5,7 +5,7 @@ export const capabilities: Capabilities = {
   fencing: true,
   sharing: true,
   severalClients: false,
-  lease: Infinity,
+  leases: false,
   waiterLabels: true,
   runs: false,
   knowsOthers: true,

@@ -13,8 +13,8 @@ export interface Capabilities {
   readonly sharing: boolean;
   /** Whether two results of the factory are two clients of one line; otherwise each is a world of its own. */
   readonly severalClients: boolean;
-  /** Milliseconds after which an unattended grant would end, `Infinity` where the holder cannot be separated from the store. */
-  readonly lease: number;
+  /** Whether an unattended grant ends after the lease of its client; otherwise the holder cannot be separated from the store. */
+  readonly leases: boolean;
   /** Whether `inspect` names each waiter by its label too; otherwise by its process only. */
   readonly waiterLabels: boolean;
   /**
@@ -33,12 +33,13 @@ export interface Capabilities {
   readonly sharedLines: RegExp | undefined;
 }
 
-/** Makes a client that has not been started. */
-export type StoreFactory = () => LockStore;
+/** Makes a client that has not been started. @param lease of the store, ms; the tests of other subjects are not to see its end */
+export type StoreFactory = (lease?: number) => LockStore;
 
 /** The clients under test, and the locks that the running test uses. */
 export class Bench {
   private stores: LockStore[] = [];
+  private extra: LockStore[] = [];
   private keys: string[] = [];
   private sequence = 0;
 
@@ -53,7 +54,7 @@ export class Bench {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.stores.map((store) => store.close()));
+    await Promise.all(this.extra.map((store) => store.close()));
   }
 
   /** Some client; different numbers are different clients as far as the store has several. */
@@ -82,10 +83,16 @@ export class Bench {
   }
 
   /** A client apart from those that the tests share, for tests that close it. */
-  async extraClient(): Promise<LockStore> {
-    const store = this.factory();
+  async extraClient(lease?: number): Promise<LockStore> {
+    const store = this.factory(lease);
+    this.extra.push(store);
     await store.start();
     return store;
+  }
+
+  /** A client whose unattended grants end after `lease` ms; in a store without leases, at once. */
+  async clientOfLease(lease: number): Promise<LockStore> {
+    return this.capabilities.leases ? this.extraClient(lease) : this.client();
   }
 
   /** A lock that no other test has used; `name` may be anything. */
