@@ -7,6 +7,7 @@ import { type AcquireReply, RedissonCommands, type WireRequest } from '../../lib
 import { type LineKeys, lineKeys } from '../../lib/stores/redisson/keys.js';
 import { type LeaveReply } from '../../lib/stores/redisson/leavers.js';
 import { databaseUrl, type RawLock, readLock } from '../support/redisson.js';
+import { SOON } from '../support/waiting.js';
 
 /** What a request asks with; everything has a default. */
 export type Asked = Partial<Omit<WireRequest, 'id'>>;
@@ -37,11 +38,11 @@ export class RedissonWire {
     defaults: { wait: number; leaseTime: number },
   ): Promise<RedissonWire> {
     const url = databaseUrl(database);
-    const connection = new CommandConnection(openConnection(url, 'commands'), 1_000);
+    const connection = new CommandConnection(openConnection(url, 'commands'), SOON);
     connection.connect();
-    await connection.whenReady(5_000);
+    await connection.whenReady(SOON);
     const client = { connection, retry: new Retry(connection) };
-    const commands = new RedissonCommands(client, { commandTimeout: 1_000 }, 'PUBLISH');
+    const commands = new RedissonCommands(client, { commandTimeout: SOON }, 'PUBLISH');
     return new RedissonWire(name, new Redis(url), commands, connection, {
       tries: false,
       maxQueue: Infinity,

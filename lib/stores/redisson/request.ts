@@ -79,7 +79,7 @@ export class RedissonRequest implements WireRequest {
   }
 }
 
-/** Redisson counts whole milliseconds. */
+/** Redisson counts whole milliseconds. The difference of two times may be wrong in its last binary digits: they are not rounded up. */
 function whole(ms: number): number {
-  return Math.min(Math.max(1, Math.ceil(ms)), LONGEST);
+  return Math.min(Math.max(1, Math.ceil(Math.round(ms * 1_000) / 1_000)), LONGEST);
 }

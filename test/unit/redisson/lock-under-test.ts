@@ -22,13 +22,16 @@ export class LockUnderTest {
   readonly warnings: string[] = [];
   /** Commands that are not answered yet, oldest first. */
   private readonly underWay: Sent[] = [];
+  /** The wait times that were sent, oldest first. */
+  readonly waits: (number | undefined)[] = [];
   readonly lock: RedissonLock;
 
   constructor() {
     const send =
       (kind: string) =>
-      (_keys: unknown, { id }: { readonly id: string }): Promise<object> =>
+      (_keys: unknown, { id, wait }: { readonly id: string; readonly wait?: number }): Promise<object> =>
         new Promise((resolve, reject) => {
+          this.waits.push(wait);
           const at = { monotonic: performance.now(), wall: Date.now() };
           this.underWay.push({ name: `${kind} ${id}`, at, resolve, reject });
         });

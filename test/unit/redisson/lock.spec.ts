@@ -18,6 +18,22 @@ describe('a lock of the redisson store', () => {
   }
 
   describe('asking', () => {
+    test('Redis gets the wait time of the call, to the millisecond, at whatever time it comes', () => {
+      const now = jest.spyOn(performance, 'now');
+      for (const [at, waitTime] of [
+        [4_000.7, 60_000],
+        [65_000.1, 60_000],
+        [0.1, 20],
+        [123_456.789, 300_000],
+        [7.3, 0.5],
+      ] as const) {
+        now.mockReturnValue(at);
+        lock.request('a', { waitTime });
+        expect(lock.waits.pop()).toBe(Math.ceil(waitTime));
+      }
+      now.mockRestore();
+    });
+
     test('what happens while a request asks makes it ask once more', async () => {
       await lock.waiter('a');
       for (let i = 0; i < 3; i += 1) lock.lock.woken('a');
