@@ -2,7 +2,7 @@ import fastifyHelmet from '@fastify/helmet';
 import { type INestApplication } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import helmet from 'helmet';
-import { type Browser, type Page } from 'playwright-core';
+import { type Browser, type Locator, type Page } from 'playwright-core';
 import { LockStoreUnavailableError } from 'nestjs-fair-lock';
 import { type FairLockBoardOptions } from 'nestjs-fair-lock/board';
 import { reportedKey } from '../../lib/core/errors/text.js';
@@ -55,9 +55,20 @@ async function openBoard({
 
 const rows = () => page.locator('.rows li');
 
+/** The texts of elements on the screen. One that the browser has not drawn yet has none. */
+async function drawn(elements: Locator): Promise<string[]> {
+  let texts: string[] = [];
+  const areDrawn = async (): Promise<boolean> => {
+    texts = await elements.allInnerTexts();
+    return !texts.includes('');
+  };
+  await eventually(areDrawn, SOON, 'the browser to draw the elements');
+  return texts;
+}
+
 test('shows the lock with the longest wait first, its holder and how many wait', async () => {
   await openBoard();
-  const first = await rows().first().innerText();
+  const [first] = await drawn(rows());
   expect(first).toMatch(/order:4711\s+web-1\/4001\/OrdersService\.pay\s+12 s\s+8\s+11 s/);
   expect(await rows().count()).toBe(5);
   expect(complaints).toEqual([]);
@@ -88,13 +99,13 @@ test('filters by key, process and label', async () => {
   await openBoard();
   await page.getByLabel('Filter by key').fill('reportsjob');
   await rows().filter({ hasText: 'order:4711' }).waitFor({ state: 'detached' });
-  expect(await rows().allInnerTexts()).toEqual([expect.stringContaining('report:monthly')]);
+  expect(await drawn(rows())).toEqual([expect.stringContaining('report:monthly')]);
 });
 
 test('shows one lock as its line: the lease of the holder, then the waiters in their order', async () => {
   await openBoard({ at: '#/lock/account%3A9' });
   await page.getByText('20 s left').waitFor();
-  const waiters = await page.locator('.queue li').allInnerTexts();
+  const waiters = await drawn(page.locator('.queue li'));
   expect(waiters).toHaveLength(2);
   expect(waiters[0]).toMatch(/^1\s+web-2\/4002\/AccountsService\.transfer\s+holds account:7\s+5\.7 s/);
   expect(waiters[1]).toMatch(/^2\s+web-5\/4005\/AccountsService\.close\s+holds stock:lamp\s+2\.1 s/);
@@ -128,7 +139,7 @@ test('shows a shared lock with each of its holders, how much is taken, and how e
   });
   await page.goto(`${board.url}/locks#/lock/supplier`);
   await page.getByText('4 of 5 permits taken').waitFor();
-  const texts = (selector: string): Promise<string[]> => page.locator(selector).allInnerTexts();
+  const texts = (selector: string): Promise<string[]> => drawn(page.locator(selector));
   expect(await texts('.card.shared li')).toEqual([
     expect.stringMatching(/^web-1\/71\/Supplier\.order\s+3 of 5\s+9\.0 s\s+Force release …$/),
     expect.stringMatching(/^web-1\/72\/Supplier\.order\s+1 of 5\s+9\.0 s\s+Force release …$/),
