@@ -1,6 +1,6 @@
 /**
  * A Redis for the tests and the demo, which no package finds in all of these places: REDIS_URL, else the program that REDIS_SERVER names, else a redis-server of
- * this machine, else a container, else a redis-server that is installed, if allowed.
+ * this machine, else a container, else a redis-server that is installed, if allowed. (`redis-memory-server` compiles its own.)
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
