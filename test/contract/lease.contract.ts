@@ -161,7 +161,7 @@ export function describeLease(bench: Bench): void {
 
   test('a hold that is renewed no more is lost in the end, and the next is served', async () => {
     const key = bench.key();
-    const holder = await bench.hold(await bench.clientOfLease(LONG_LEASE), key);
+    const holder = await bench.hold(await bench.briefClient(), key);
     const next = await bench.askInLine(1, key);
     holder.lease.stopRenewing('it was held for too long');
     expect(holder.lease.signal.aborted).toBe(true);

@@ -12,8 +12,6 @@ import { permits, read, type Sharing } from './shares.js';
 
 /** A fixed lease, longer than any margin that a store takes off it. */
 const LEASE = 500;
-/** Of a client whose hold is renewed no more: a while longer than it takes to line up behind it, ms. */
-const BRIEF_LEASE = 2_000;
 /** So long (ms) a hold is kept that its test sees the end of it. */
 const KEEP = 1_000;
 /** So long that a test which sees the end of it has failed. */
@@ -102,7 +100,7 @@ export function describeSharingEnds(bench: Bench): void {
 
   test('a holder that is renewed no more is lost in the end, and the others stay', async () => {
     const key = bench.key();
-    const hung = await bench.hold(await bench.clientOfLease(BRIEF_LEASE), key, permits(2));
+    const hung = await bench.hold(await bench.briefClient(), key, permits(2));
     const other = await bench.hold(0, key, permits(2));
     const next = await bench.askInLine(1, key, permits(2));
     hung.lease.stopRenewing('it was held for too long');

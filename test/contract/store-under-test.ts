@@ -39,7 +39,8 @@ export type StoreFactory = (lease?: number) => LockStore;
 /** The clients under test, and the locks that the running test uses. */
 export class Bench {
   private stores: LockStore[] = [];
-  private extra: LockStore[] = [];
+  /** All clients that were made: also those of single tests, which may have closed theirs. */
+  private readonly made: LockStore[] = [];
   private keys: string[] = [];
   private sequence = 0;
 
@@ -54,7 +55,7 @@ export class Bench {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.extra.map((store) => store.close()));
+    await Promise.all(this.made.map((store) => store.close()));
   }
 
   /** Some client; different numbers are different clients as far as the store has several. */
@@ -82,17 +83,17 @@ export class Bench {
     return { ...one, holder, waiters };
   }
 
-  /** A client apart from those that the tests share, for tests that close it. */
+  /** A client apart from those that the tests share. @param lease of its holds, ms, for a test that waits for it */
   async extraClient(lease?: number): Promise<LockStore> {
     const store = this.factory(lease);
-    this.extra.push(store);
+    this.made.push(store);
     await store.start();
     return store;
   }
 
-  /** A client whose unattended grants end after `lease` ms; in a store without leases, at once. */
-  async clientOfLease(lease: number): Promise<LockStore> {
-    return this.capabilities.leases ? this.extraClient(lease) : this.client();
+  /** A client whose holds end soon after it renews them no more; in a store without leases, at once. */
+  async briefClient(): Promise<LockStore> {
+    return this.capabilities.leases ? this.extraClient(BRIEF_LEASE) : this.client();
   }
 
   /** A lock that no other test has used; `name` may be anything. */
@@ -146,6 +147,9 @@ export class Bench {
     return this.ask(client, key, options).granted();
   }
 }
+
+/** A while longer than it takes to line up behind a hold, ms. */
+const BRIEF_LEASE = 2_000;
 
 /** What a test gave back is free after a few round trips; what a failed test left is renewed, and those after it are not to wait for long. */
 const FREE = 5_000;

@@ -79,7 +79,10 @@ export class RedissonRequest implements WireRequest {
   }
 }
 
-/** Redisson counts whole milliseconds. The difference of two times may be wrong in its last binary digits: they are not rounded up. */
+/**
+ * Redisson counts whole milliseconds, so a part of one is rounded up. Microseconds come first: the difference of two times may be too large in
+ * its last binary digit.
+ */
 function whole(ms: number): number {
   return Math.min(Math.max(1, Math.ceil(Math.round(ms * 1_000) / 1_000)), LONGEST);
 }

@@ -12,6 +12,7 @@ export const LEASE = 30_000;
 
 interface Sent {
   readonly name: string;
+  readonly wait: number | undefined;
   readonly at: { readonly monotonic: number; readonly wall: number };
   resolve(reply: object): void;
   reject(error: unknown): void;
@@ -22,8 +23,6 @@ export class LockUnderTest {
   readonly warnings: string[] = [];
   /** Commands that are not answered yet, oldest first. */
   private readonly underWay: Sent[] = [];
-  /** The wait times that were sent, oldest first. */
-  readonly waits: (number | undefined)[] = [];
   readonly lock: RedissonLock;
 
   constructor() {
@@ -31,9 +30,8 @@ export class LockUnderTest {
       (kind: string) =>
       (_keys: unknown, { id, wait }: { readonly id: string; readonly wait?: number }): Promise<object> =>
         new Promise((resolve, reject) => {
-          this.waits.push(wait);
           const at = { monotonic: performance.now(), wall: Date.now() };
-          this.underWay.push({ name: `${kind} ${id}`, at, resolve, reject });
+          this.underWay.push({ name: `${kind} ${id}`, wait, at, resolve, reject });
         });
     const commands = Object.fromEntries(
       ['acquire', 'leave', 'release', 'renew'].map((kind) => [kind, send(kind)]),
@@ -62,6 +60,11 @@ export class LockUnderTest {
   /** What is under way, in short. */
   get commands(): string[] {
     return this.underWay.map(({ name }) => name);
+  }
+
+  /** Their wait times; undefined: of those that have none. */
+  get waits(): (number | undefined)[] {
+    return this.underWay.map(({ wait }) => wait);
   }
 
   request(id: string, more: Partial<LockRequest> = {}): Wait {

@@ -29,7 +29,7 @@ describe('a lock of the redisson store', () => {
       ] as const) {
         now.mockReturnValue(at);
         lock.request('a', { waitTime });
-        expect(lock.waits.pop()).toBe(Math.ceil(waitTime));
+        expect(lock.waits.at(-1)).toBe(Math.ceil(waitTime));
       }
       now.mockRestore();
     });
